@@ -1,0 +1,91 @@
+/*
+ * record.h - one line of the audit log, as its maker fills it.
+ *
+ * The maker (a worker) knows what happened; the auditor adds log, seq, ep, t,
+ * mono, prev and h.  Field names and their order on the line are rows of
+ * record.def.  Strings may hold anything: they are escaped, so that a record
+ * is always exactly one line.  NULL and "" leave a member out.
+ *
+ * Secrets must be gone before they come here: redaction precedes hashing.
+ */
+#ifndef AUDIT_RECORD_H
+#define AUDIT_RECORD_H
+
+#include "gate/base/buf.h"
+#include "gate/base/span.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RECORD_LINE_MAX                                                                            \
+	65535 /* bytes with the closing brace, without the newline (C2SP bundle limit) */
+
+enum record_type {
+	RECORD_NONE = 0,
+	RECORD_GATE_START,
+	RECORD_GATE_STOP,
+	RECORD_GATE_RECOVER, /* a torn tail was trimmed */
+	RECORD_LOG_OPEN,     /* first of a segment */
+	RECORD_LOG_SEAL,     /* last of a segment */
+	RECORD_LOG_ALARM,    /* the log could not be written, and until when */
+	RECORD_POLICY_LOAD,
+	RECORD_POLICY_REJECT,
+	RECORD_DECISION,        /* durable before anything is forwarded */
+	RECORD_OUTCOME,         /* of = the decision's id */
+	RECORD_OUTCOME_UNKNOWN, /* nobody is left who knows */
+	RECORD_READ,            /* decision and outcome of a read in one */
+	RECORD_MALFORMED,       /* what was no request */
+	RECORD_WORKER_LOST,
+	RECORD_TYPE_COUNT
+};
+
+const char *record_type_name(enum record_type t);
+
+struct record {
+	enum record_type type;
+	const char *id; /* UUIDv7 */
+	const char *of; /* outcome: id of the decision */
+
+	/* who */
+	const char *surface; /* backend kind: "docker" */
+	const char *backend, *listener, *identity, *owner;
+	bool has_cred;
+	uint32_t uid, gid;
+	int32_t pid;
+
+	/* what */
+	const char *op, *op_class;
+	const char *method, *path; /* canonical path; "" for malformed */
+	const char *object_kind, *object_id, *object_name;
+	uint64_t body_bytes;
+	const char *body_sha256; /* of an inspected body as the caller sent it */
+	const char *sent_sha256; /* of the body that is forwarded */
+
+	/* judged how */
+	const char *verdict, *would, *mode, *reason, *rule;
+	const char *profile, *profile_sha256;
+	struct span facts, violations, changes, warnings; /* JSON texts; empty leaves them out */
+	uint32_t eval_us;
+
+	/* came out how */
+	const char *status; /* ok, fail, aborted, denied, unknown */
+	int http;
+	const char *err;
+	uint64_t bytes_in, bytes_out; /* caller to engine, engine to caller */
+	uint64_t dur_ms;
+	const char *created; /* id of what was made */
+	bool client_gone;
+
+	/* log and process records */
+	const char *text;
+	uint64_t count;
+};
+
+/*
+ * Appends the record's members, from "type" on, without braces:
+ * `"type":"decision","id":"..."`.  A record that would pass RECORD_LINE_MAX
+ * loses facts, then violations, and says "trunc":true.
+ */
+void record_write(struct buf *out, const struct record *r);
+
+#endif

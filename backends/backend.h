@@ -1,0 +1,254 @@
+/*
+ * backend.h - what the proxy needs to know of a service it guards.
+ *
+ * An adapter says what a request means, how to render it anew, and what to
+ * check afterwards.  It never judges and does no I/O: where it needs to know
+ * more it asks for lookups, and the exchange in proxy/ makes them.
+ *
+ * The life of one call:
+ *
+ *	route     from method and path alone: operation, body and reply kind
+ *	step      as often as it asks for lookups: body and answers -> facts
+ *	apply     hardening, then the facts are made anew
+ *	render    the request that is sent: never the caller's bytes
+ *	reply     head of the answer: what crosses
+ *	filter    body of an answer that was held back: rows and fields
+ *	check     a launch: is what was made what was judged?  else undo
+ *
+ * To add a backend: its folder, its tests, and one line each in registry.c,
+ * list_priv.h and meson.build.
+ *
+ * Threads: an opened backend belongs to one worker.
+ */
+#ifndef BACKENDS_BACKEND_H
+#define BACKENDS_BACKEND_H
+
+#include "gate/base/arena.h"
+#include "gate/base/buf.h"
+#include "gate/base/err.h"
+#include "gate/base/jv.h"
+#include "gate/base/span.h"
+#include "rules/operation.h"
+#include "rules/workload.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The label prefix that is the gate's own, on every backend that has labels. */
+#define GATE_LABEL_PREFIX "sallyport."
+#define GATE_LABEL_OWNER  "sallyport.owner"
+#define GATE_LABEL_ID     "sallyport.decision" /* the decision that made the object */
+
+struct pair {
+	struct span key, value;
+};
+
+/* A request after canonical.c: decoded once, one meaning.  Strings live in the call's arena. */
+struct canonical {
+	const char *method;       /* "GET": upper case, known */
+	const char *path;         /* decoded, clean, with its version prefix if it has one */
+	const struct pair *query; /* decoded; unique keys unless the route repeats one */
+	size_t query_count;
+	const struct pair *headers; /* names in lower case */
+	size_t header_count;
+	const char *content_type; /* type/subtype in lower case, without parameters; "" if none */
+	bool has_body;            /* a length above 0, or chunked */
+	int64_t body_bytes;       /* -1: chunked */
+	struct span body;         /* complete, for BODY_JSON, once step() is called */
+	bool upgrade;             /* Connection: upgrade with Upgrade: tcp (or h2c, websocket) */
+	const char *upgrade_to;   /* "" if none */
+};
+
+/* How the request's body is treated. */
+enum body_kind {
+	BODY_NONE = 0, /* there must be none (an empty one passes) */
+	BODY_JSON,     /* held, capped, parsed, rendered anew */
+	BODY_STREAM,   /* passed on as it comes, with push-back (archives) */
+	BODY_KIND_COUNT
+};
+
+/* How the reply is treated. */
+enum reply_kind {
+	REPLY_STREAM = 0, /* passed on as it comes, with push-back, without a timer */
+	REPLY_HELD,       /* a JSON document that is held (capped), filtered, rendered anew */
+	REPLY_LAUNCH,     /* like REPLY_HELD, then check(): the object was just made */
+	REPLY_HIJACK,     /* after a 101 both directions are raw bytes */
+	REPLY_KIND_COUNT
+};
+
+enum lookup_kind {
+	LOOKUP_GET = 0, /* GET target from the service */
+	LOOKUP_PATH     /* ask the resolver what a host path is */
+};
+
+/*
+ * Something the adapter needs to know.  The adapter fills the upper half, the
+ * exchange the lower.  `table` and `key` say where a facts file
+ * (sallyport check --facts) holds the same answer.
+ */
+struct lookup {
+	enum lookup_kind kind;
+	const char *target; /* GET: path and query as sent; PATH: an absolute, cleaned path */
+	const char *table;  /* "info", "version", "images", "containers", "volumes", "networks",
+			       "execs", "files" */
+	const char *key;    /* "" for info and version */
+
+	bool answered;
+	int status; /* HTTP status; PATH: 200; 0: no answer (unreachable, timed out, or unknown to
+		       the facts file) */
+	struct jv body; /* parsed JSON; PATH: see proxy/resolve.h; JV_NULL if there is none */
+};
+
+#define LOOKUPS_MAX 64 /* in one step */
+#define STEPS_MAX   8  /* times step() may ask */
+
+enum step {
+	STEP_REFUSED = 0, /* call->refused says why */
+	STEP_LOOKUP,      /* call->lookups wait for answers; then call again */
+	STEP_READY
+};
+
+/* What an operation is about, once it is resolved. */
+struct object {
+	const char *kind; /* "container", "exec", "image", "volume", "network"; "" if none */
+	const char *id;   /* full id */
+	const char *name;
+	const char *owner; /* who it belongs to; "" if nobody's */
+	bool mine;         /* it belongs to the caller */
+};
+
+/* One call: made by the exchange, shared by all functions below. */
+struct backend_call {
+	/* set by the exchange */
+	struct arena *arena;
+	const struct canonical *req;
+	const char *owner; /* the caller's owner id; never "" */
+	const char *id;    /* the decision's id, for GATE_LABEL_ID */
+	bool sees_all;     /* the profile shows objects of others */
+	const char *const
+		*protected_paths; /* host paths that no mount may touch; NULL at the end */
+	uint64_t now_ms;          /* CLOCK_BOOTTIME, for the adapter's caches */
+	bool offline; /* `check --facts`: nothing that was cached from a live service counts */
+
+	/* set by route() */
+	enum operation op;
+	enum body_kind body;
+	enum reply_kind reply;
+	const char *content_types; /* space separated, for BODY_STREAM and BODY_JSON; "" takes any
+				      or none */
+
+	/* set by step() and check() */
+	struct lookup lookups[LOOKUPS_MAX];
+	size_t lookup_count;
+	struct violations refused; /* canonical refusals; not empty after STEP_REFUSED */
+	struct violation
+		instead; /* if reason is set: answer with this if the rules allow (image_absent) */
+	struct object object;
+	struct workload workload;
+	struct warning_text {
+		const char *text;
+	} warnings[16]; /* fields that were dropped */
+	size_t warning_count;
+
+	void *state; /* the adapter's own, in the arena */
+};
+
+/* A request to be sent; head and body are complete (a streamed body follows the head). */
+struct outgoing {
+	struct buf head;   /* request line and headers with the last empty line; initialised by the
+			      caller */
+	struct buf body;   /* BODY_JSON: the rendered document */
+	bool streams_body; /* the caller's body follows, chunked or with req->body_bytes */
+};
+
+struct reply_head {
+	int status;
+	const struct pair *headers; /* names in lower case */
+	size_t header_count;
+};
+
+struct backend;
+
+struct backend_conf {
+	const char *name;
+};
+
+/* Where a fact stands in this backend's requests: {"privileged", "HostConfig.Privileged"}. */
+struct fact_name {
+	const char *fact, *field;
+};
+
+struct backend_ops {
+	const char *kind;                   /* as written in the configuration: "docker" */
+	const char *summary;                /* one line, for people */
+	const struct fact_name *fact_names; /* ends with {NULL, NULL} */
+
+	/* NULL on error.  conf is valid only during the call. */
+	struct backend *(*open)(const struct backend_conf *conf, struct err *err);
+	void (*close)(struct backend *be);
+
+	/* The connection to the service was lost or restarted: cached facts are void. */
+	void (*forget)(struct backend *be);
+
+	/* 0 or -1; -1 has set call->refused (unknown_endpoint, method, version, query, ...). */
+	int (*route)(struct backend *be, struct backend_call *call);
+
+	/*
+	 * Reads the request (body complete if BODY_JSON) and the answers so far.
+	 * Sets object and workload.  Strings come from the arena.
+	 */
+	enum step (*step)(struct backend *be, struct backend_call *call);
+
+	/*
+	 * Applies hardening to the model, sets each change's `field`, and makes
+	 * the facts anew.  -1: a change does not fit (ERR_CONFIG).
+	 */
+	int (*apply)(struct backend *be, struct backend_call *call, struct change *changes,
+		     size_t count, struct err *err);
+
+	/* Writes the judged model.  -1 when a buffer's cap is reached. */
+	int (*render)(struct backend *be, struct backend_call *call, struct outgoing *ret,
+		      struct err *err);
+
+	/*
+	 * Which headers of the reply cross: sets keep[i] for each.  Framing
+	 * headers (content-length, transfer-encoding, connection, upgrade) are
+	 * the proxy's.  *ret_value: a replacement for header i, or NULL.
+	 */
+	void (*reply_header)(struct backend *be, struct backend_call *call,
+			     const struct pair *header, bool *ret_keep, const char **ret_value);
+
+	/* REPLY_HELD, REPLY_LAUNCH: body -> what the caller may see.  -1: it cannot be understood.
+	 */
+	int (*filter)(struct backend *be, struct backend_call *call, int status, struct span body,
+		      struct buf *ret, struct err *err);
+
+	/*
+	 * REPLY_LAUNCH after a 2xx: inspects what was made and compares.
+	 * STEP_REFUSED: it is not what was judged; undo() follows.
+	 */
+	enum step (*check)(struct backend *be, struct backend_call *call, struct span reply_body);
+
+	/* The request that removes what was just made. */
+	int (*undo)(struct backend *be, struct backend_call *call, struct outgoing *ret,
+		    struct err *err);
+
+	/* The id of what was made, after check(); "" if none. */
+	const char *(*created)(const struct backend_call *call);
+
+	/* A refusal in the form that this service's clients show to people. */
+	void (*refusal)(const char *message, struct buf *ret_body, const char **ret_content_type);
+
+	/* A request that proves the service works (a real list call), for `health`. */
+	const char *(*health_target)(struct backend *be);
+};
+
+struct backend {
+	const struct backend_ops *ops;
+};
+
+/* All adapters; NULL behind the last. */
+const struct backend_ops *const *backend_all(void);
+const struct backend_ops *backend_find(const char *kind); /* NULL if there is none */
+
+#endif

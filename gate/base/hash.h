@@ -1,0 +1,32 @@
+/*
+ * hash.h - SHA-256, by GnuTLS (it uses the processor's SHA instructions).
+ */
+#ifndef GATE_BASE_HASH_H
+#define GATE_BASE_HASH_H
+
+#include "gate/base/span.h"
+
+#include <stddef.h>
+
+#define HASH_BYTES   32
+#define HASH_HEX_LEN 64
+
+struct hash {
+	unsigned char bytes[HASH_BYTES];
+};
+
+/* The hash of a, then b, as if they were one piece. */
+struct hash hash_two(struct span a, struct span b);
+
+static inline struct hash hash_of(struct span s)
+{
+	return hash_two(s, (struct span){"", 0});
+}
+
+/* Writes 64 lower-case digits and a NUL. */
+void hash_hex(const struct hash *h, char out[HASH_HEX_LEN + 1]);
+
+/* 0, or -1 if text is not exactly 64 lower-case hexadecimal digits. */
+int hash_parse(struct span text, struct hash *ret);
+
+#endif

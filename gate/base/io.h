@@ -1,0 +1,34 @@
+/*
+ * io.h - small helpers around descriptors.
+ */
+#ifndef GATE_BASE_IO_H
+#define GATE_BASE_IO_H
+
+#include "gate/base/buf.h"
+#include "gate/base/err.h"
+
+#include <stddef.h>
+
+#define IO_FDS_MAX 4 /* descriptors in one message */
+
+/* Two connected stream sockets, close-on-exec; ret[0] and ret[1] are alike. */
+int io_pair(int ret[2], struct err *err);
+
+int io_nonblock(int fd, struct err *err);
+
+/*
+ * One message with descriptors (SCM_RIGHTS) over a blocking stream socket.
+ * tag says what they are for; count may be 0.  io_recv_fds() sets *ret_count;
+ * it returns 1 for a message, 0 when the peer is gone, -1 on error.  What is
+ * received is close-on-exec and the caller's.
+ */
+int io_send_fds(int sock, char tag, const int *fds, size_t count, struct err *err);
+int io_recv_fds(int sock, char *ret_tag, int fds[IO_FDS_MAX], size_t *ret_count, struct err *err);
+
+/* Reads a whole file of at most cap bytes into out (initialised by the call). */
+int io_read_file(const char *path, size_t cap, struct buf *ret, struct err *err);
+
+/* Writes all of it, through short writes and EINTR. */
+int io_write_all(int fd, const void *bytes, size_t len, struct err *err);
+
+#endif

@@ -1,0 +1,7 @@
+#include <stdio.h>
+
+int main(void)
+{
+	puts("sallyport " SALLYPORT_VERSION);
+	return 0;
+}

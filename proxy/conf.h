@@ -1,0 +1,67 @@
+/*
+ * conf.h - what a worker serves: made by gate/ from the configuration bundle.
+ *
+ * Strings and arrays belong to whoever made the structure and outlive the worker.
+ */
+#ifndef PROXY_CONF_H
+#define PROXY_CONF_H
+
+#include "rules/engine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conf_identity {
+	const char *name, *profile;
+	const char *owner; /* stable id; the name by default */
+	bool has_uid, has_gid;
+	uint32_t uid, gid;
+};
+
+struct conf_backend {
+	const char *name, *kind;
+	const char *socket; /* path of the engine's unix socket */
+	bool sees_files;    /* files = "same_host": mount sources can be looked at */
+};
+
+struct conf_listener {
+	const char *name;
+	const char *socket; /* path, for messages */
+	int fd;             /* listening socket; -1 in `check` */
+	size_t backend;     /* index into backends */
+	const size_t
+		*identities; /* indices into identities, in order; the first that fits counts */
+	size_t identity_count;
+	const char *otherwise; /* profile for everybody else; "" refuses them */
+};
+
+struct conf_limits {
+	unsigned connections; /* open at once, per worker */
+	unsigned connections_per_uid;
+	uint64_t body_bytes;       /* one inspected body */
+	uint64_t bodies_bytes;     /* all inspected bodies of a worker */
+	unsigned head_ms, body_ms; /* a request's head; an upload that stalls */
+	unsigned engine_ms;        /* until an engine answers a request that does not wait */
+};
+
+struct proxy_conf {
+	const struct conf_backend *backends;
+	size_t backend_count;
+	const struct conf_identity *identities;
+	size_t identity_count;
+	const struct conf_listener *listeners;
+	size_t listener_count;
+	const struct rule_source *rules;
+	size_t rule_count;
+	struct engine_limits rule_limits;
+	struct conf_limits limits;
+	const char *const
+		*protected_paths; /* NULL at the end: gate sockets, state, log, engine sockets */
+	bool reads_without_log;
+	const char *generation; /* hash of the bundle */
+};
+
+extern const struct conf_limits conf_default_limits;
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * worker.h - one worker process: an event loop around listeners, exchanges,
+ * the auditor and the resolver.
+ *
+ * Control socket from the supervisor (io_recv_fds): tag 'a' and a descriptor:
+ * a new connection to an auditor; 'r': a new connection to a resolver; 's':
+ * stop accepting, finish exchanges, end.  The worker sends 'y' once when it is
+ * ready to serve.  End of file: the supervisor is gone; end at once.
+ */
+#ifndef PROXY_WORKER_H
+#define PROXY_WORKER_H
+
+#include "gate/base/err.h"
+#include "proxy/conf.h"
+
+#include <stdio.h>
+
+struct worker;
+
+/* Loads rules and opens backends.  NULL: ERR_CONFIG says what is wrong. */
+struct worker *worker_open(const struct proxy_conf *conf, struct err *err);
+void worker_close(struct worker *w);
+
+/* Serves until told to stop.  Opens no file and starts no process after this call. */
+int worker_run(struct worker *w, int control_fd);
+
+/*
+ * `sallyport check` and `explain`: judges the raw HTTP/1.1 requests in text, one
+ * after the other, through the same front as on a socket, and prints one JSON
+ * line each.  facts: a facts file's tree, or NULL to ask the live backend and
+ * resolve paths in this process.  identity: "" takes what the listener gives a
+ * caller without a name.  Returns 0 all allowed, 1 some not, 2 nothing could be judged.
+ */
+struct check_request {
+	const char *listener, *identity;
+	const struct jv *facts;
+	struct span text;
+	bool explain; /* for people instead of JSON */
+	FILE *out;
+};
+
+int worker_check(struct worker *w, const struct check_request *req, struct err *err);
+
+#endif

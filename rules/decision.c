@@ -1,0 +1,17 @@
+#include "rules/decision.h"
+
+static const char *const verdicts[] = {"deny", "ask", "allow"};
+_Static_assert(sizeof(verdicts) / sizeof(*verdicts) == VERDICT_COUNT, "a name each");
+
+static const char *const modes[] = {"enforce", "warn", "shadow"};
+_Static_assert(sizeof(modes) / sizeof(*modes) == MODE_COUNT, "a name each");
+
+const char *verdict_name(enum verdict v)
+{
+	return verdicts[v];
+}
+
+const char *rule_mode_name(enum rule_mode m)
+{
+	return modes[m];
+}

@@ -1,0 +1,50 @@
+/*
+ * decision.h - what came out of judging one request.
+ *
+ * Zeroed memory denies.  Only decide() in proxy/ reads `verdict` to forward;
+ * nothing else compares it with VERDICT_ALLOW.
+ */
+#ifndef RULES_DECISION_H
+#define RULES_DECISION_H
+
+#include "rules/operation.h"
+#include "rules/workload.h"
+
+enum verdict {
+	VERDICT_DENY = 0,
+	VERDICT_ASK, /* a person must say yes; treated as a denial where nobody can be asked */
+	VERDICT_ALLOW,
+	VERDICT_COUNT
+};
+
+enum rule_mode {
+	MODE_ENFORCE = 0,
+	MODE_WARN,   /* rule violations are passed on as warnings */
+	MODE_SHADOW, /* rule violations are only recorded */
+	MODE_COUNT
+};
+
+const char *verdict_name(enum verdict v);
+const char *rule_mode_name(enum rule_mode m);
+
+struct warning {
+	const char *rule, *text;
+};
+
+#define WARNINGS_MAX 16
+
+struct decision {
+	enum verdict verdict;
+	enum verdict would; /* what enforce mode would say; same as verdict in enforce mode */
+	enum rule_mode mode;
+	const char *profile;      /* "" if none */
+	const char *profile_hash; /* 64 hex digits over the sources that were evaluated */
+	const char *rule;         /* the rule that allowed, or the first that denied */
+	struct violations violations;
+	struct warning warnings[WARNINGS_MAX];
+	size_t warning_count;
+	struct change changes[CHANGES_MAX]; /* what hardening wanted and the adapter applied */
+	size_t change_count;
+};
+
+#endif

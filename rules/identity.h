@@ -1,0 +1,24 @@
+/*
+ * identity.h - who asks, and under which profile.
+ *
+ * Made by proxy/ from the listener, the peer's credentials and the
+ * configuration; strings live as long as the connection.  Zeroed memory is
+ * nobody, under no profile, which nothing allows.
+ */
+#ifndef RULES_IDENTITY_H
+#define RULES_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct identity {
+	const char *name;     /* as configured; "" for a caller that only the listener lets in */
+	const char *owner;    /* stable id that the caller's objects are labelled with */
+	const char *profile;  /* name of the trust profile */
+	const char *listener; /* where it came in */
+	bool has_cred;        /* uid, gid and pid are known (unix sockets) */
+	uint32_t uid, gid;
+	int32_t pid;
+};
+
+#endif
