@@ -1,0 +1,647 @@
+"""Who takes part in a scene, and what each can be told to do.  README in this folder: scene/run --help."""
+
+import json
+import re
+import socket
+import threading
+import time
+
+from kit import engine, proc, wire
+from kit.proc import Trouble
+from script import fill, words
+
+PATIENCE = 15  # seconds that anybody waits for anything
+
+
+class Stage:
+    """What all peers of one scene share: values, signals, the gate, the transcript."""
+
+    def __init__(self, values, gate=None):
+        self.values, self.gate = values, gate
+        self.lock = threading.Condition()
+        self.signals = set()
+        self.failed = None
+        self.began = time.monotonic()
+        self.transcript = []
+        self.receipts = []  # Sallyport-Audit headers, held against the log at the end
+
+    def note(self, who, what):
+        with self.lock:
+            self.transcript.append((time.monotonic() - self.began, who, what))
+
+    def fail(self, why):
+        with self.lock:
+            self.failed = self.failed or why
+            self.lock.notify_all()
+
+    def signal(self, name):
+        with self.lock:
+            self.signals.add(name)
+            self.lock.notify_all()
+
+    def wait(self, what, check, seconds=PATIENCE):
+        """Waits under the lock until check() is true, the scene fails, or time is up."""
+        deadline = time.monotonic() + seconds
+        with self.lock:
+            while not (got := check()):
+                if self.failed:
+                    raise Trouble("given up, since another peer failed")
+                if not self.lock.wait(min(1, deadline - time.monotonic())) and (
+                        time.monotonic() > deadline):
+                    raise Trouble(f"not within {seconds} s: {what}")
+            return got
+
+
+def shown(data, cap=300):
+    text = data.decode("latin-1") if isinstance(data, (bytes, bytearray)) else str(data)
+    text = text.encode("unicode_escape").decode().replace("\\r\\n", "\\r\\n ")
+    return text if len(text) <= cap else f"{text[:cap]}... ({len(data)} bytes)"
+
+
+def at(document, path):
+    """document.a.0.b; a missing member is None."""
+    for key in path.split("."):
+        if isinstance(document, list) and key.isdigit() and int(key) < len(document):
+            document = document[int(key)]
+        elif isinstance(document, dict):
+            document = document.get(key)
+        else:
+            return None
+    return document
+
+
+def plain(value):
+    """A JSON value as scenes write it: strings bare, the rest as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def compare(what, got, test):
+    """test: ['value'], ['=', 'value'], ['~', 'regex'] or ['absent']."""
+    if test and test[0] == "~" and not test[0].quoted:
+        if got is None or not re.search(test[1], got, re.S):
+            raise Trouble(f"{what} is {got!r}, which does not match {str(test[1])!r}")
+        return
+    if test and test[0] == "absent" and not test[0].quoted:
+        if got is not None:
+            raise Trouble(f"{what} is {got!r}, and should be absent")
+        return
+    want = test[1] if test and test[0] == "=" and not test[0].quoted else test[0]
+    if got != want:
+        raise Trouble(f"{what} is {got!r}, not {str(want)!r}")
+
+
+def record_matches(record, conditions):
+    for condition in conditions:
+        match = re.match(r"([\w.]+)(~|=)(.*)", condition, re.S)
+        if not match:
+            raise Trouble(f"cannot read the condition {condition}")
+        value = at(record, match[1])
+        value = None if value is None else plain(value)
+        if match[2] == "=" and (value if value is not None else "absent") != match[3]:
+            return False
+        if match[2] == "~" and not (value is not None and re.search(match[3], value)):
+            return False
+    return True
+
+
+def joined(tokens):
+    """key="quoted value" comes as two tokens; puts them together again."""
+    found = []
+    for token in tokens:
+        if token.quoted and found and found[-1][-1:] in "=~":
+            found[-1] += token
+        else:
+            found.append(str(token))
+    return found
+
+
+class Peer(threading.Thread):
+    def __init__(self, stage, block):
+        super().__init__(name=f"{block.name}", daemon=True)
+        self.stage, self.block, self.who = stage, block, block.name
+        self.stream = None
+        self.head = None
+        self.done_statements = 0
+
+    def run(self):
+        try:
+            for statement in self.block.statements:
+                self.stage.note(self.who, f"| {statement.text.strip()}")
+                self.perform(statement)
+                self.done_statements += 1
+            self.finish()
+        except (Trouble, OSError, ValueError) as trouble:
+            now = self.block.statements[min(self.done_statements, len(self.block.statements) - 1)]
+            self.stage.note(self.who, f"FAILED: {trouble}")
+            self.stage.fail(f"{self.who}, {now}: {trouble}")
+
+    def finish(self):
+        pass
+
+    def perform(self, statement):
+        tokens = words(fill(statement.text, self.stage.values))
+        verb = tokens[0].replace("-", "_")
+        method = getattr(self, f"do_{verb}", None)
+        if not method:
+            raise Trouble(f"a {self.block.kind} cannot {tokens[0]}")
+        method(tokens[1:], statement)
+
+    # Order between peers.
+
+    def do_signal(self, args, _):
+        self.stage.signal(args[0])
+
+    def do_wait(self, args, _):
+        self.stage.wait(f"signal {args[0]}", lambda: args[0] in self.stage.signals)
+
+    # The log, as it is on disk at this moment.
+
+    def do_log(self, args, _):
+        """log record k=v...: it is there now.  log await k=v...: it comes.  log no-record k=v..."""
+        conditions = joined(args[1:])
+        def found():
+            return any(record_matches(record, conditions) for record in self.stage.gate.records())
+        if args[0] == "await":
+            proc.until(f"a record {' '.join(conditions)}", PATIENCE, found)
+        elif found() != (args[0] == "record"):
+            raise Trouble(f"{'no' if args[0] == 'record' else 'a'} record {' '.join(conditions)} "
+                          "in the log")
+
+    # What any connection can do.
+
+    def do_let(self, args, _):
+        """let NAME = json PATH | header NAME"""
+        if args[2] == "header":
+            value = self.head.get(args[3])
+        else:
+            value = at(json.loads(self.whole_body()), args[3])
+        if value is None:
+            raise Trouble(f"nothing to keep as {args[0]}")
+        self.stage.values[str(args[0])] = plain(value)
+
+    def whole_body(self):
+        if getattr(self, "body_of", None) is not self.head:
+            self.body_of = self.head
+            self.body_text = self.stream.body.all() if self.stream.body else b""
+            self.stage.note(self.who, f"< body {shown(self.body_text)}")
+        return self.body_text
+
+    def do_recv(self, args, statement):
+        if args[0].isupper() or args[0] in ("head", "status"):
+            self.recv_head(args, statement)
+            return
+        what, test = args[0], args[1:]
+        if what == "header":
+            compare(f"header {test[0]}", self.head.get(test[0]), test[1:])
+        elif what == "body":
+            compare("the body", self.whole_body().decode("latin-1"), test)
+        elif what == "json":
+            value = at(json.loads(self.whole_body() or b"null"), test[0])
+            compare(f"json {test[0]}", None if value is None else plain(value), test[1:])
+        elif what == "data":
+            self.expect(self.stream.body.exact(len(test[0])), test[0])
+        elif what == "raw":
+            self.expect(self.stream.exact(len(test[0])), test[0])
+        elif what == "bytes":
+            self.recv_bytes(int(test[0]), self.stream.body.some)
+        elif what == "raw-bytes":
+            self.recv_bytes(int(test[0]), self.raw_some)
+        elif what == "end":
+            rest = self.stream.body.all() if self.stream.body else b""
+            if rest:
+                raise Trouble(f"the body goes on: {shown(rest)}")
+        elif what == "eof":
+            if self.stream.buffer or self.stream.fill():
+                raise Trouble(f"not closed, but: {shown(self.stream.buffer)}")
+        elif what == "broken":
+            self.recv_broken()
+        else:
+            raise Trouble(f"cannot recv {what}")
+
+    def expect(self, got, want):
+        self.stage.note(self.who, f"< {shown(got)}")
+        if got != want.encode("latin-1"):
+            raise Trouble(f"got {shown(got)}, not {shown(want)}")
+
+    def raw_some(self, most):
+        if not self.stream.buffer and not self.stream.fill(most):
+            return b""
+        return self.stream.take(most)
+
+    def recv_bytes(self, count, some):
+        left = count
+        while left:
+            got = some(min(left, 65536))
+            if not got:
+                raise Trouble(f"it ends {left} bytes too early")
+            left -= len(got)
+
+    def recv_broken(self):
+        """The message does not come to its end: the connection closes first."""
+        try:
+            rest = self.stream.body.all()
+        except wire.Closed:
+            return
+        raise Trouble(f"the body came to a proper end: {shown(rest)}")
+
+    def put(self, data):
+        self.stage.note(self.who, f"> {shown(data)}")
+        self.stream.send(data)
+
+    def do_send(self, args, statement):
+        what = args[0]
+        if what == "raw":
+            self.put("".join(args[1:]).encode("latin-1"))
+        elif what == "chunk":
+            self.put(wire.chunk("".join(args[1:]).encode("latin-1")))
+        elif what == "last-chunk":
+            self.put(b"0\r\n\r\n")
+        elif what in ("bytes", "chunks"):
+            self.send_bytes(int(args[1]), what == "chunks")
+        elif what == "fill":
+            self.send_fill(int(args[1]))
+        else:
+            self.send_head(args, statement)
+
+    def send_bytes(self, count, chunked):
+        self.stage.note(self.who, f"> {count} bytes")
+        block = b"0123456789abcde\n" * 4096
+        while count:
+            piece = block[:min(count, len(block))]
+            self.stream.send(wire.chunk(piece) if chunked else piece)
+            count -= len(piece)
+
+    def send_fill(self, limit):
+        """Sends chunks until nobody takes any more; more than limit is a failure."""
+        sent, piece = 0, wire.chunk(b"0123456789abcde\n" * 1024)
+        self.stream.sock.settimeout(0.5)
+        try:
+            while sent < limit:
+                at_once = self.stream.sock.send(piece)
+                sent += at_once
+                while at_once < len(piece):  # a chunk is never left half sent, if it can be helped
+                    at_once += self.stream.sock.send(piece[at_once:])
+        except TimeoutError:
+            self.stage.note(self.who, f"> {sent} bytes, then no more room")
+            return
+        finally:
+            self.stream.sock.settimeout(PATIENCE)
+        raise Trouble(f"{sent} bytes were taken without anybody reading them")
+
+    def do_half_close(self, _args, _):
+        self.stream.sock.shutdown(socket.SHUT_WR)
+
+    def do_close(self, _args, _):
+        self.stage.note(self.who, "closes")
+        try:
+            self.stream.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.stream.sock.close()
+
+
+def message(first, lines, body, more=()):
+    """A head and its body; the length is added unless the lines say how it is framed."""
+    names = {line.partition(":")[0].strip().lower() for line in lines}
+    lines = [first, *lines]
+    for name, value in more:
+        if name.lower() not in names:
+            lines.append(f"{name}: {value}")
+    if body is not None and not names & {"content-length", "transfer-encoding"}:
+        lines.append(f"Content-Length: {len(body)}")
+    return ("\r\n".join(lines) + "\r\n\r\n" + (body or "")).encode("latin-1")
+
+
+class Client(Peer):
+    """client NAME [to=SOCKET] [uid=N]"""
+
+    def __init__(self, stage, block):
+        super().__init__(stage, block)
+        self.path = fill(block.options.get("to", "${gate.sock}"), stage.values)
+        self.uid = int(block.options["uid"]) if "uid" in block.options else None
+        self.methods = []
+
+    def perform(self, statement):
+        if self.stream is None and words(statement.text)[0] in ("send", "recv"):
+            self.do_connect([], statement)
+        super().perform(statement)
+
+    def do_connect(self, _args, _):
+        self.stream = wire.connect(self.path, self.uid, PATIENCE)
+        self.methods = []
+
+    def send_head(self, args, statement):
+        """send [head] METHOD TARGET [1.0]; `head` adds no framing"""
+        bare = args[0] == "head"
+        method, target, *version = args[1:] if bare else args
+        lines, body = statement.message(self.stage.values)
+        version = version[0] if version else "1.1"
+        more = () if bare or version == "1.0" else (("Host", "docker"),)
+        data = message(f"{method} {target} HTTP/{version}", lines, body, more)
+        self.methods.append(method)
+        self.put(data)
+
+    def recv_head(self, args, _statement):
+        """recv status N; an interim reply must be named to be taken"""
+        while True:
+            method = self.methods[0] if self.methods else "GET"
+            self.head = self.stream.reply(method)
+            self.stage.note(self.who, f"< {self.head.start} {dict(self.head.fields)}")
+            if self.head.status >= 200 or str(self.head.status) == args[1]:
+                break
+        if self.head.status >= 200 and self.methods:
+            self.methods.pop(0)
+        receipt = self.head.get("Sallyport-Audit")
+        if receipt:
+            self.stage.receipts.append(receipt)
+        if str(self.head.status) != args[1]:
+            body = b""
+            try:
+                body = self.whole_body()
+            except Trouble:
+                pass
+            raise Trouble(f"status {self.head.status}, not {args[1]}: {shown(body)}")
+
+    def do_reset(self, _args, _):
+        """Closes in the rudest way: what was not read is thrown away."""
+        self.stream.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.stream.sock.close()
+
+
+class Request:
+    def __init__(self, stream, head):
+        self.stream, self.head = stream, head
+        self.answered = threading.Event()
+
+
+class Upstream(Peer):
+    """upstream NAME [listen=SOCKET] [state=absent]: an engine that says only what it is told,
+    beside answers that only tell what it has (kit/engine.py)."""
+
+    def __init__(self, stage, block):
+        super().__init__(stage, block)
+        path = fill(block.options.get("listen", "${engine.sock}"), stage.values)
+        self.model = engine.Model()
+        self.answers = []  # (method, pattern, status, lines, body)
+        self.queue = []
+        self.connections = 0
+        self.now = None
+        self.server = wire.Server(path, self.serve)
+        for statement in block.statements:
+            tokens = words(statement.text)
+            if tokens[0] in ("answer", "container", "info"):
+                self.perform(statement)  # true from the beginning
+        if block.options.get("state") != "absent":
+            self.server.start()
+
+    # Standing answers.
+
+    def do_answer(self, args, statement):
+        """answer METHOD TARGET STATUS: to every such request, whenever it comes"""
+        entry = (args[0], args[1], args[2], *statement.message(self.stage.values))
+        if entry not in self.answers:
+            self.answers.append(entry)
+
+    def do_container(self, args, statement):
+        """container NAME [owner=O] [image=I] [running=yes] [+ JSON of its create body]"""
+        options = dict(word.split("=", 1) for word in joined(args[1:]))
+        _, body = statement.message(self.stage.values)
+        create = json.loads(body or "\n".join(statement.payload) or "{}")
+        create.setdefault("Image", options.get("image", "reg.example/team/app:1"))
+        if "owner" in options:
+            create.setdefault("Labels", {})["sallyport.owner"] = options["owner"]
+        ident = engine.long_id(args[0])
+        self.stage.values[f"{args[0]}.id"] = ident
+        if ident not in self.model.containers:
+            self.model.add_container(ident, args[0], create, options.get("running") == "yes")
+
+    def do_info(self, args, statement):
+        """info + JSON: members of /info that differ"""
+        self.model.info.update(json.loads("\n".join(statement.payload)))
+
+    # Connections.
+
+    def serve(self, sock):
+        stream = wire.Stream(sock, PATIENCE * 4)
+        with self.stage.lock:
+            self.connections += 1
+        while True:
+            try:
+                head = stream.request()
+            except Trouble:
+                return
+            if not self.stand(stream, head):
+                request = Request(stream, head)
+                self.stage.note(self.who, f"< {head.start} {dict(head.fields)}")
+                with self.stage.lock:
+                    self.queue.append(request)
+                    self.stage.lock.notify_all()
+                request.answered.wait()
+            if (head.get("connection") or "").lower() == "close":
+                return
+
+    def stand(self, stream, head):
+        if any(self.fits(words(statement.text)[1:], head)
+               for statement in self.block.statements[self.done_statements:]
+               if re.match(r"\s*recv (head )?[A-Z]", statement.text)):
+            return False
+        for method, pattern, status, lines, body in self.answers:
+            if self.fits([method, pattern], head):
+                if stream.body:
+                    stream.body.all()
+                stream.send(message(f"HTTP/1.1 {status} X", lines, body or "", ()))
+                return True
+        found = self.model.answer(head.method, head.target)
+        if found is None:
+            return False
+        self.stage.note(self.who, f"< {head.start} (answered {found[0]} by itself)")
+        stream.send(engine.reply(*found, head_only=head.method == "HEAD"))
+        return True
+
+    def fits(self, tokens, head):
+        """METHOD TARGET: * stands for anything; without version or query, these do not matter"""
+        if tokens[0] == "head":
+            tokens = tokens[1:]
+        method, pattern = tokens[0], fill(tokens[1], self.stage.values)
+        target = head.target
+        if not re.match(r"/v\d", pattern):
+            target = re.sub(r"^/v\d+\.\d+(?=/)", "", target)
+        if "?" not in pattern:
+            target = target.partition("?")[0]
+        return method == head.method and re.fullmatch(
+            ".*".join(map(re.escape, pattern.split("*"))), target)
+
+    # What the script says.
+
+    def recv_head(self, args, _statement):
+        """recv METHOD TARGET: the next request, body and all; recv head ...: its head only"""
+        request = self.stage.wait(f"a request {' '.join(args)}",
+                                  lambda: self.queue and self.queue.pop(0))
+        self.now, self.stream, self.head = request, request.stream, request.head
+        if not self.fits(args, self.head):
+            raise Trouble(f"the next request is {self.head.start}")
+        if args[0] != "head":
+            self.whole_body()
+
+    def send_head(self, args, statement):
+        """send STATUS: a complete reply; send head STATUS: its head only"""
+        bare = args[0] == "head"
+        status = args[1] if bare else args[0]
+        lines, body = statement.message(self.stage.values)
+        if not bare and body is None and status not in ("204", "304"):
+            body = ""
+        self.put(message(f"HTTP/1.1 {status} X", lines, body,
+                         () if bare else (("Api-Version", engine.API),)))
+        if not bare:
+            self.do_finish([], statement)
+
+    def do_finish(self, _args, _):
+        """The reply is complete: the connection may carry the next request."""
+        self.now.answered.set()
+
+    def do_created(self, args, statement):
+        """created NAME [+ JSON that replaces parts of HostConfig]: answers a create as an engine does"""
+        create = json.loads(self.whole_body())
+        if statement.payload:
+            create.setdefault("HostConfig", {}).update(json.loads("\n".join(statement.payload)))
+        ident = engine.long_id(args[0])
+        self.stage.values[f"{args[0]}.id"] = ident
+        self.model.add_container(ident, args[0], create)
+        self.put(engine.reply(201, {"Id": ident, "Warnings": []}))
+        self.do_finish([], statement)
+
+    def do_running(self, args, _):
+        """running NAME: from now on inspect says so"""
+        self.model.containers[engine.long_id(args[0])]["State"].update(Running=True,
+                                                                      Status="running")
+
+    def do_forget(self, args, _):
+        """forget NAME: the container is gone"""
+        del self.model.containers[engine.long_id(args[0])]
+
+    def do_down(self, _args, _):
+        """The engine dies: no socket, no connections."""
+        self.server.stop()
+        self.release()
+
+    def do_up(self, _args, _):
+        self.server.start()
+
+    def do_end(self, _args, _):
+        if self.queue:
+            raise Trouble(f"something more came: {self.queue[0].head.start}")
+
+    def do_close(self, args, statement):
+        super().do_close(args, statement)
+        self.now.answered.set()
+
+    def release(self):
+        for request in [self.now, *self.queue]:
+            if request:
+                request.answered.set()
+
+    def leftovers(self):
+        return [request.head.start for request in self.queue]
+
+
+class Operator(Peer):
+    """operator: has the gate itself in hand"""
+
+    def __init__(self, stage, block):
+        super().__init__(stage, block)
+        self.marks = {}
+
+    def do_kill(self, args, _):
+        """kill ROLE: SIGKILL to one process of that role; remembers who is left"""
+        pids = self.stage.gate.role(args[0])
+        if not pids:
+            raise Trouble(f"there is no {args[0]}")
+        self.marks[str(args[0])] = set(pids)
+        proc.kill(pids[0])
+        proc.until(f"{args[0]} {pids[0]} is gone", PATIENCE, lambda: not proc.alive(pids[0]))
+
+    def do_await(self, args, _):
+        """await ROLE: after kill, a new one has taken its place"""
+        before = self.marks[str(args[0])]
+        proc.until(f"a new {args[0]}", PATIENCE,
+                   lambda: set(self.stage.gate.role(args[0])) - before)
+
+    def do_pause(self, args, _):
+        """pause ROLE / resume ROLE: SIGSTOP and SIGCONT"""
+        for pid in self.stage.gate.role(args[0]):
+            proc.kill(pid, 19)
+
+    def do_resume(self, args, _):
+        for pid in self.stage.gate.role(args[0]):
+            proc.kill(pid, 18)
+
+    def do_reload(self, _args, _):
+        proc.kill(self.stage.gate.process.pid, 1)
+
+    def do_memory(self, args, _):
+        """memory mark; memory within KIB: no worker has grown by more since"""
+        now = {pid: proc.memory_kib(pid) for pid in self.stage.gate.role("worker")}
+        if args[0] == "mark":
+            self.marks["memory"] = now
+            return
+        for pid, size in now.items():
+            grown = size - self.marks["memory"].get(pid, size)
+            self.stage.note(self.who, f"worker {pid} grew by {grown} KiB")
+            if grown > int(args[1]):
+                raise Trouble(f"a worker grew by {grown} KiB")
+
+    def do_run(self, args, _):
+        """run STATUS COMMAND...: a command of the program; its output is then `recv body`"""
+        status, out, errors = self.stage.gate.run(*args[1:])
+        self.stage.note(self.who, f"status {status}: {shown(out)} {shown(errors)}")
+        if str(status) != args[0]:
+            raise Trouble(f"status {status}, not {args[0]}: {shown(out + errors)}")
+        self.head = self.body_of = object()
+        self.body_text = out.encode("latin-1", "replace")
+
+
+class Audit:
+    """audit: what must stand in the log once everything is over"""
+
+    ABOUT_REQUESTS = {"decision", "outcome", "outcome_unknown", "read", "malformed"}
+
+    def __init__(self, stage, block, records):
+        self.stage, self.block = stage, block
+        self.all = records
+        self.left = [r for r in records if r.get("type") in self.ABOUT_REQUESTS]
+        self.last = None
+
+    def check(self):
+        for statement in self.block.statements:
+            try:
+                args = words(fill(statement.text, self.stage.values))
+                self.statement(args[0], joined(args[1:]))
+            except Trouble as trouble:
+                raise Trouble(f"audit, {statement}: {trouble}") from None
+
+    def statement(self, verb, conditions):
+        """record k=v...: takes the first such record; then k=v...: one behind the last taken;
+        some k=v...: of any type, taken or not; no k=v...: there is none; end: all are taken"""
+        if verb in ("record", "then"):
+            found = [r for r in self.left if record_matches(r, conditions)
+                     and (verb == "record" or r["seq"] > self.last["seq"])]
+            if not found:
+                raise Trouble("no such record left among:\n" + self.listed(self.left))
+            self.last = found[0]
+            self.left.remove(self.last)
+        elif verb == "some":
+            if not any(record_matches(r, conditions) for r in self.all):
+                raise Trouble("no such record among:\n" + self.listed(self.all))
+        elif verb == "no":
+            found = [r for r in self.all if record_matches(r, conditions)]
+            if found:
+                raise Trouble("there is:\n" + self.listed(found))
+        elif verb == "end":
+            if self.left:
+                raise Trouble("more records:\n" + self.listed(self.left))
+        elif verb != "verify":  # that is done for every scene
+            raise Trouble(f"the log cannot {verb}")
+
+    @staticmethod
+    def listed(records):
+        return "\n".join("    " + shown(plain(r), 900) for r in records)
