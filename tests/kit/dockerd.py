@@ -23,6 +23,7 @@ IMAGES = {
     "alpine:latest": ("1000:1000", ["sh"]),
     "reg.example/team/app:1": ("1000:1000", ["sleep", "600"]),
     "evil.example/miner:1": (None, ["sh"]),
+    "reg.example/team/rootly:1": (None, ["sh"]),
 }
 
 

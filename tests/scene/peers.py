@@ -59,8 +59,9 @@ def shown(data, cap=300):
 
 
 def at(document, path):
-    """document.a.0.b; a missing member is None."""
-    for key in path.split("."):
+    """document.a.0.b; a dot in a name is written \\. there; a missing member is None."""
+    for key in re.split(r"(?<!\\)\.", path):
+        key = key.replace("\\.", ".")
         if isinstance(document, list) and key.isdigit() and int(key) < len(document):
             document = document[int(key)]
         elif isinstance(document, dict):
@@ -92,7 +93,7 @@ def compare(what, got, test):
 
 def record_matches(record, conditions):
     for condition in conditions:
-        match = re.match(r"([\w.]+)(~|=)(.*)", condition, re.S)
+        match = re.match(r"([^=~]+)(~|=)(.*)", condition, re.S)
         if not match:
             raise Trouble(f"cannot read the condition {condition}")
         value = at(record, match[1])
@@ -206,6 +207,10 @@ class Peer(threading.Thread):
             self.recv_bytes(int(test[0]), self.stream.body.some)
         elif what == "raw-bytes":
             self.recv_bytes(int(test[0]), self.raw_some)
+        elif what == "until":
+            self.recv_until(test[0].encode("latin-1"))
+        elif what == "seen":
+            self.recv_seen(test[0].encode("latin-1"))
         elif what == "end":
             rest = self.stream.body.all() if self.stream.body else b""
             if rest:
@@ -235,6 +240,23 @@ class Peer(threading.Thread):
             if not got:
                 raise Trouble(f"it ends {left} bytes too early")
             left -= len(got)
+
+    def recv_until(self, mark, cap=64 << 20):
+        """Takes the body up to and with mark; `recv seen` then looks at what was taken."""
+        seen = bytearray()
+        while not seen.endswith(mark):
+            some = self.stream.body.some(1 if len(seen) < 65536 else 65536)
+            if not some:
+                raise Trouble(f"the body ends before {shown(mark)}: {shown(seen[-300:])}")
+            seen += some
+            if len(seen) > cap:
+                raise Trouble(f"no {shown(mark)} within {cap} bytes")
+        self.seen = bytes(seen)
+        self.stage.note(self.who, f"< {shown(self.seen)}")
+
+    def recv_seen(self, text):
+        if text not in self.seen:
+            raise Trouble(f"{shown(text)} is not in {shown(self.seen)}")
 
     def recv_broken(self):
         """The message does not come to its end: the connection closes first."""
@@ -339,14 +361,21 @@ class Client(Peer):
         more = () if bare or version == "1.0" else (("Host", "docker"),)
         data = message(f"{method} {target} HTTP/{version}", lines, body, more)
         self.methods.append(method)
+        self.sent = data
         self.put(data)
 
     def recv_head(self, args, _statement):
-        """recv status N; an interim reply must be named to be taken"""
+        """recv status N [after M]: an interim reply must be named to be taken; after M: as long as
+        the answer is M the request is sent again"""
+        deadline = time.monotonic() + PATIENCE
         while True:
             method = self.methods[0] if self.methods else "GET"
             self.head = self.stream.reply(method)
             self.stage.note(self.who, f"< {self.head.start} {dict(self.head.fields)}")
+            if args[2:] == ["after", str(self.head.status)] and time.monotonic() < deadline:
+                self.whole_body()
+                self.put(self.sent)
+                continue
             if self.head.status >= 200 or str(self.head.status) == args[1]:
                 break
         if self.head.status >= 200 and self.methods:
@@ -552,28 +581,32 @@ class Operator(Peer):
         self.marks = {}
 
     def do_kill(self, args, _):
-        """kill ROLE: SIGKILL to one process of that role; remembers who is left"""
-        pids = self.stage.gate.role(args[0])
+        """kill [every] ROLE: SIGKILL to one process of that role, or to all"""
+        role = str(args[-1])
+        pids = self.stage.gate.role(role)
         if not pids:
-            raise Trouble(f"there is no {args[0]}")
-        self.marks[str(args[0])] = set(pids)
-        proc.kill(pids[0])
-        proc.until(f"{args[0]} {pids[0]} is gone", PATIENCE, lambda: not proc.alive(pids[0]))
+            raise Trouble(f"there is no {role}")
+        self.marks[role] = set(pids)
+        victims = pids if args[0] == "every" else pids[:1]
+        for pid in victims:
+            proc.kill(pid)
+        for pid in victims:
+            proc.until(f"{role} {pid} is gone", PATIENCE, lambda p=pid: not proc.alive(p))
+
+    def do_hold(self, args, statement):
+        """hold ROLE: killed, and nobody puts another one into its place until `release ROLE`"""
+        proc.kill(self.stage.gate.process.pid, 19)
+        self.do_kill(args, statement)
+
+    def do_release(self, args, statement):
+        proc.kill(self.stage.gate.process.pid, 18)
+        self.do_await(args, statement)
 
     def do_await(self, args, _):
         """await ROLE: after kill, a new one has taken its place"""
         before = self.marks[str(args[0])]
         proc.until(f"a new {args[0]}", PATIENCE,
                    lambda: set(self.stage.gate.role(args[0])) - before)
-
-    def do_pause(self, args, _):
-        """pause ROLE / resume ROLE: SIGSTOP and SIGCONT"""
-        for pid in self.stage.gate.role(args[0]):
-            proc.kill(pid, 19)
-
-    def do_resume(self, args, _):
-        for pid in self.stage.gate.role(args[0]):
-            proc.kill(pid, 18)
 
     def do_reload(self, _args, _):
         proc.kill(self.stage.gate.process.pid, 1)

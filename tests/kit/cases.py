@@ -1,0 +1,63 @@
+"""Reads tests/cases/*.cases: a request, and what a correct gate says of it."""
+
+import re
+import shlex
+from pathlib import Path
+
+from kit.proc import Trouble
+
+CREATE = "POST /v1.41/containers/create"
+IMAGE = "reg.example/team/app:1"
+METHOD = re.compile(r"^[A-Za-z]+ /|^[A-Z]+ \S+$|^POST http")
+
+
+class Case:
+    def __init__(self, line):
+        found = shlex.split(line)
+        if len(found) != 4 or found[1] not in ("allow", "deny"):
+            raise Trouble(f"cannot read the case: {line}")
+        self.id, self.verdict, reasons, self.title = found
+        self.reasons = set() if reasons == "-" else set(reasons.split("|"))
+        self.lines = []
+
+    @property
+    def request(self):
+        """The request's bytes, without anything that frames it left out."""
+        lines = list(self.lines)
+        first = lines.pop(0) if lines and METHOD.match(lines[0]) else CREATE
+        headers = []
+        while lines and re.match(r"^[\w-]+: ", lines[0]):
+            headers.append(lines.pop(0))
+        body = "".join(lines)
+        if first == CREATE and not self.lines[0].startswith("POST") and not re.search(
+                r'"image"', body, re.I):
+            body = body.replace("{", f'{{"Image":"{IMAGE}",', 1).replace(",}", "}", 1)
+        body = body.encode("utf-8")
+        names = {header.partition(":")[0].lower() for header in headers}
+        if body and "content-type" not in names:
+            headers.append("Content-Type: application/json")
+        if body or first.split()[0] in ("POST", "PUT", "post"):
+            headers.append(f"Content-Length: {len(body)}")
+        head = "\r\n".join([f"{first} HTTP/1.1", "Host: docker", *headers])
+        return head.encode("utf-8") + b"\r\n\r\n" + body
+
+
+def read(path):
+    found = []
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        if line.startswith("\t") and found:
+            found[-1].lines.append(line[1:])
+        elif line.strip() and not line.startswith("#"):
+            found.append(Case(line))
+    if len({case.id for case in found}) != len(found):
+        raise Trouble(f"{path}: an id comes twice")
+    return found
+
+
+def verdict_problem(case, verdict, reasons):
+    """What is wrong with an answer, or None."""
+    if verdict != case.verdict:
+        return f"{verdict} ({', '.join(reasons) or 'no reason'}), and should be {case.verdict}"
+    if case.verdict == "deny" and not case.reasons & set(reasons):
+        return f"denied for {', '.join(reasons)}, not for {' or '.join(sorted(case.reasons))}"
+    return None

@@ -1,0 +1,129 @@
+"""The gate under test: its configuration, its processes, its log."""
+
+import json
+import os
+import pwd
+import signal
+import subprocess
+from pathlib import Path
+
+from kit import proc
+from kit.proc import Trouble
+
+USERS = ("sallyport-worker", "sallyport-audit", "sallyport-resolve")
+
+
+def binary():
+    """The program under test: $SALLYPORT, or the newest build in the tree."""
+    given = os.environ.get("SALLYPORT")
+    if given:
+        return Path(given).resolve()
+    built = [path for path in proc.ROOT.glob("build*/gate/sallyport") if os.access(path, os.X_OK)]
+    if not built:
+        raise Trouble("no build/gate/sallyport here; build it, or set SALLYPORT")
+    return max(built, key=lambda path: path.stat().st_mtime)
+
+
+def make_users():
+    """The gate's own system users, as a package would make them; needs root."""
+    for name in USERS:
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            proc.output(["useradd", "--system", "--no-create-home", "--shell",
+                         "/usr/sbin/nologin", name])
+
+
+class Gate:
+    def __init__(self, folder, config, profiles=None, uid=None, program=None):
+        """config: the text of a configuration file; profiles: {file name: text} for its folder.
+
+        uid: start it as this user; by default as who we are, which for root means that
+        every process of the gate gets a user of its own.
+        """
+        self.folder = Path(folder)
+        self.program = program or binary()
+        self.config = self.folder / "gate.conf"
+        self.profiles = self.folder / "profiles"
+        self.log = self.folder / "log"
+        self.output = self.folder / "gate.out"
+        self.uid = uid
+        self.process = None
+        self.profiles.mkdir(exist_ok=True)
+        for name, text in (profiles or {}).items():
+            (self.profiles / f"{name}.lua").write_text(text, encoding="latin-1")
+        self.config.write_text(config, encoding="latin-1")
+        if uid is not None:
+            os.chown(self.folder, uid, uid)
+        elif os.getuid() == 0:
+            make_users()
+
+    def start(self, *sockets, seconds=20):
+        who = {} if self.uid is None else {"user": self.uid, "group": self.uid, "extra_groups": []}
+        self.process = proc.start([self.program, "serve", "--config", self.config], self.output,
+                                  **who)
+        for path in sockets:
+            proc.until(f"the gate listens on {path}", seconds, lambda p=path: self._listens(p))
+        return self
+
+    def _listens(self, path):
+        if self.process.poll() is not None:
+            raise Trouble(f"the gate ended with status {self.process.returncode}: {self.said()}")
+        return Path(path).is_socket()
+
+    def said(self):
+        try:
+            return self.output.read_text(errors="replace")[-4000:]
+        except OSError:
+            return ""
+
+    def stop(self, seconds=15):
+        """Asks the gate to end; its exit status.  Processes that it left behind are an error."""
+        if not self.process:
+            return 0
+        members = proc.family(self.process.pid)
+        status = proc.end(self.process, seconds)
+        for pid in members[1:]:
+            proc.until(f"process {pid} of the gate ends", 5, lambda p=pid: not proc.alive(p))
+        self.process = None
+        return status
+
+    def kill(self):
+        """Ends what is left, whatever it does; for cleaning up after a failure."""
+        if self.process:
+            for pid in reversed(proc.family(self.process.pid)):
+                proc.kill(pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+    def role(self, name):
+        """pids of the living processes of one role: worker, audit, resolve."""
+        found = []
+        for pid, comm in proc.children(self.process.pid):
+            if name in comm:
+                found.append(pid)
+        return found
+
+    def records(self):
+        """All complete records on disk, in order."""
+        found = []
+        for path in sorted(self.log.glob("*.jsonl")):
+            for line in path.read_bytes().split(b"\n")[:-1]:
+                try:
+                    found.append(json.loads(line))
+                except ValueError:
+                    raise Trouble(f"{path.name}: not a record: {line[:200]!r}") from None
+        return found
+
+    def run(self, *arguments, stdin=None):
+        """A command of the program: (status, stdout, stderr)."""
+        done = subprocess.run([self.program, *map(str, arguments)], input=stdin,
+                              capture_output=True, text=True, check=False, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def verify(self):
+        """Raises unless `sallyport audit verify` finds the log whole."""
+        status, out, errors = self.run("audit", "verify", self.log)
+        if status:
+            raise Trouble(f"audit verify: status {status}: {out}{errors}")
+        return out

@@ -1,0 +1,72 @@
+"""The world that the cases speak of, as a facts file for `sallyport check --facts`."""
+
+from kit import engine
+
+ME = "agent"
+
+CONFIG = """
+log {{ dir = "{log}" }}
+profiles {{ "{profile}" }}
+backend "engine" {{ kind = "docker", address = "unix://{engine}", files = "same_host" }}
+identity "agent" {{ uid = {uid}, profile = "ref" }}
+listener "ref" {{ socket = "{socket}", mode = "0666", backend = "engine", identities = {{ "agent" }} }}
+"""
+
+
+def model():
+    """Containers and volumes of the caller, and of others."""
+    found = engine.Model()
+    image = "reg.example/team/app:1"
+    good = {"Image": image, "User": "1000:1000", "HostConfig": {
+        "Runtime": "runsc", "NetworkMode": "none", "CapDrop": ["ALL"], "Memory": 1 << 30,
+        "MemorySwap": 1 << 30, "NanoCpus": 1000000000, "PidsLimit": 100,
+        "SecurityOpt": ["no-new-privileges"]}}
+    for name, owner, host in (("mine", ME, {}), ("mine-but-privileged", ME, {"Privileged": True}),
+                              ("db", None, {}), ("traefik", None, {}), ("old-priv", None, {
+                                  "Privileged": True}), ("hers", "other", {})):
+        labels = {"sallyport.owner": owner} if owner else {}
+        create = {**good, "Labels": labels, "HostConfig": {**good["HostConfig"], **host}}
+        found.add_container(engine.long_id(name), name, create, running=True)
+    found.execs["feed" * 16] = {"ID": "feed" * 16, "Running": False,
+                                "ContainerID": engine.long_id("hers"),
+                                "ProcessConfig": {"entrypoint": "sh", "arguments": []}}
+    found.networks[engine.long_id("network prod-db")] = {
+        "Name": "prod-db", "Id": engine.long_id("network prod-db"), "Scope": "local",
+        "Driver": "bridge", "Internal": False, "Labels": {}, "Options": {}, "Containers": {}}
+    for name, owner, options in (("own-data", ME, None), ("other-data", "other", None),
+                                 ("bindvol", ME, {"type": "none", "o": "bind", "device": "/"})):
+        found.volumes[name] = {"Name": name, "Driver": "local", "Scope": "local",
+                               "Mountpoint": f"/var/lib/docker/volumes/{name}/_data",
+                               "Labels": {"sallyport.owner": owner}, "Options": options,
+                               "CreatedAt": "2024-01-01T00:00:00Z"}
+    return found
+
+
+def facts():
+    """The same as a facts file."""
+    now = model()
+    images = {}
+    for name in engine.IMAGES:
+        status, document = now.answer("GET", f"/images/{name}/json")
+        if status == 200:
+            for alias in (name, f"docker.io/library/{name}", name.removesuffix(":latest"),
+                          document["Id"], f"library/{name}"):
+                images[alias] = document
+    containers = {}
+    for ident, document in now.containers.items():
+        containers[ident] = containers[document["Name"][1:]] = document
+    networks = {}
+    for ident, document in now.networks.items():
+        networks[ident] = networks[document["Name"]] = document
+    folder = {"kind": "directory"}
+    return {
+        "info": now.info, "version": now.version, "images": images, "containers": containers,
+        "networks": networks, "volumes": now.volumes, "execs": now.execs,
+        "files": {"/": folder, "/srv": folder, "/srv/ws": folder, "/srv/ws/a": folder,
+                  "/srv/ws-evil": folder, "/etc": folder, "/etc/ssl": folder, "/root": folder,
+                  "/run": folder, "/var": folder, "/var/lib": folder, "/var/lib/docker": folder,
+                  "/var/lib/docker/volumes": folder,
+                  "/var/run": {"kind": "symlink", "target": "/run"},
+                  "/run/docker.sock": {"kind": "socket"},
+                  "/srv/ws/link": {"kind": "symlink", "target": "/etc"}},
+    }
