@@ -1,0 +1,109 @@
+#include "backends/docker/docker_priv.h"
+#include "backends/list_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct docker *docker_of(struct backend *be)
+{
+	assert(be->ops == &backend_docker);
+	return (struct docker *)be;
+}
+
+static void docker_forget(struct backend *be)
+{
+	struct docker *d = docker_of(be);
+
+	d->has_version = false;
+	arena_destroy(d->info_arena);
+	d->info_arena = NULL;
+}
+
+static void docker_close(struct backend *be)
+{
+	docker_forget(be);
+	free(docker_of(be)->compiled);
+	free(be);
+}
+
+static struct backend *docker_open(const struct backend_conf *conf, struct err *err)
+{
+	struct docker *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		goto no_memory;
+	d->base.ops = &backend_docker;
+	d->compiled = calloc(docker_route_count, sizeof(*d->compiled));
+	if (!d->compiled)
+		goto no_memory;
+	for (size_t i = 0; i < docker_route_count; i++)
+		docker_compile(&d->compiled[i], &docker_routes[i]);
+	return &d->base;
+no_memory:
+	free(d);
+	err_set(err, ERR_SYSTEM, "backend %s: out of memory", conf->name);
+	return NULL;
+}
+
+static enum step docker_step(struct backend *be, struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+
+	docker_harvest(call);
+	call->refused = (struct violations){.count = 0};
+	call->warning_count = 0;
+	st->route->step(docker_of(be), call);
+	if (arena_spent(call->arena))
+		docker_refuse(call, REASON_no_memory, NULL, NULL);
+	if (call->refused.count)
+		return STEP_REFUSED;
+	return call->lookup_count ? STEP_LOOKUP : STEP_READY;
+}
+
+static const char *docker_created(const struct backend_call *call)
+{
+	const struct docker_state *st = docker_state(call);
+
+	return st && st->created ? st->created : "";
+}
+
+static void docker_refusal(const char *message, struct buf *ret_body, const char **ret_content_type)
+{
+	buf_puts(ret_body, "{\"message\":");
+	jv_write_str(ret_body, span_of(message));
+	buf_puts(ret_body, "}\n");
+	*ret_content_type = "application/json";
+}
+
+static const char *docker_health_target(struct backend *be)
+{
+	(void)be;
+	return "/containers/json?limit=1";
+}
+
+static const struct fact_name fact_names[] = {
+#define NAME(fact, field) {fact, field},
+#include "backends/docker/names.def"
+#undef NAME
+	{NULL, NULL},
+};
+
+const struct backend_ops backend_docker = {
+	.kind = "docker",
+	.summary = "Docker Engine, and what speaks its API",
+	.fact_names = fact_names,
+	.open = docker_open,
+	.close = docker_close,
+	.forget = docker_forget,
+	.route = docker_route_call,
+	.step = docker_step,
+	.apply = docker_apply,
+	.render = docker_render,
+	.reply_header = docker_reply_header,
+	.filter = docker_filter,
+	.check = docker_check,
+	.undo = docker_undo,
+	.created = docker_created,
+	.refusal = docker_refusal,
+	.health_target = docker_health_target,
+};

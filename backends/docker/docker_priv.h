@@ -1,0 +1,384 @@
+/*
+ * docker_priv.h - the Docker adapter, for its own files and their tests.
+ *
+ * A request's way through the files:
+ *
+ *	routes.def, route.c   path -> route; closed query; what kind of body and reply
+ *	query.c               values of the query; filters in both encodings
+ *	engine.c              what the engine is: version, runtimes (cached), asking for more
+ *	object.c              names -> full ids and owners; what is not the caller's is not there
+ *	fields.def, schema.c  bodies: every field that may stand there, with its type
+ *	reference.c           image references, in full
+ *	create.c              container create: reading, hardening, checking what was made
+ *	start.c               start, restart, unpause, update: what an existing container is
+ *	exec.c                commands, attach
+ *	image.c volume.c network.c   the other objects
+ *	workload.c            a container's configuration -> facts, by concern:
+ *	  privileges.c mounts.c networking.c limits.c isolation.c
+ *	render.c              the request that is sent
+ *	reply.c               what of a reply crosses
+ *	docker.c              the table of these functions
+ *
+ * Every step_*() is run anew from the start each time answers arrive: it asks
+ * with docker_ask() for what it needs and gives up quietly where an answer is
+ * not there yet.  When nothing is outstanding, what it wrote is complete.
+ */
+#ifndef BACKENDS_DOCKER_DOCKER_PRIV_H
+#define BACKENDS_DOCKER_DOCKER_PRIV_H
+
+#include "backends/backend.h"
+
+#define DOCKER_MINOR_MIN 24 /* API 1.24 */
+#define DOCKER_MINOR_MAX 56 /* the newest that routes.def and fields.def were held against */
+
+#define DOCKER_VERSION_FRESH_MS 5000
+#define DOCKER_INFO_FRESH_MS    2000
+
+#define DOCKER_RUNTIMES_MAX 32
+#define DOCKER_FILTERS_MAX  64 /* keys and values in a `filters` query */
+#define DOCKER_NAME_MAX     256
+
+/* --- routes --- */
+
+struct docker_query_key {
+	struct span name;
+	char kind; /* a letter of query.c */
+	bool repeats;
+};
+
+struct docker;
+typedef void docker_step_fn(struct docker *d, struct backend_call *call);
+
+struct docker_route {
+	const char *method;
+	const char *pattern;
+	int since, until;
+	enum operation op;
+	docker_step_fn *step; /* NULL: closed */
+	enum reason closed;
+	enum body_kind body;
+	enum reply_kind reply;
+	const char *query;
+};
+
+#define DOCKER_QUERY_KEYS_MAX 12
+
+/* A route with its query taken apart; made once in docker_open(). */
+struct docker_compiled {
+	struct span head; /* the pattern's first segment */
+	struct docker_query_key keys[DOCKER_QUERY_KEYS_MAX];
+	size_t key_count;
+};
+
+extern const struct docker_route docker_routes[];
+extern const size_t docker_route_count;
+
+void docker_compile(struct docker_compiled *ret, const struct docker_route *from);
+int docker_route_call(struct backend *be, struct backend_call *call);
+
+/* --- what the engine is --- */
+
+struct docker_lowering {
+	const char *flag, *value, *why;
+	enum isolation to;
+};
+
+#define DOCKER_LOWERINGS_MAX 8
+
+struct docker_runtime {
+	const char *name;
+	const char *path; /* "" if the engine does not say */
+	enum isolation base, level;
+	struct docker_lowering lowered[DOCKER_LOWERINGS_MAX]; /* by its arguments */
+	size_t lowered_count;
+};
+
+struct docker_info {
+	bool known;
+	const char *default_runtime;
+	struct docker_runtime runtimes[DOCKER_RUNTIMES_MAX];
+	size_t runtime_count;
+	bool cgroup_v1;
+	bool no_new_privileges;     /* the engine's default for all */
+	const char *logging_driver; /* its default */
+};
+
+struct docker {
+	struct backend base;
+	struct docker_compiled *compiled; /* one for each of docker_routes */
+
+	bool has_version;
+	uint64_t version_at_ms;
+	int minor;
+
+	uint64_t info_at_ms;
+	struct arena *info_arena; /* holds info's strings; NULL if there is none */
+	struct docker_info info;
+};
+
+struct docker *docker_of(struct backend *be);
+
+/* --- one call --- */
+
+struct docker_answer {
+	struct lookup lookup;
+	struct docker_answer *next;
+};
+
+struct docker_state {
+	const struct docker_route *route;
+	const struct docker_compiled *compiled;
+	int asked_minor;    /* the version the caller speaks */
+	int minor;          /* the version that is spoken to the engine */
+	struct span name;   /* what {id} or {name*} stood for */
+	const char *target; /* what stands there in the request that is sent */
+	bool sealed;        /* no more lookups: what is not answered is unknown */
+	bool parsed;        /* body holds the checked document */
+	struct jv body;     /* the model: the request's document, known fields only */
+	struct jv made;     /* start, exec: the inspected container */
+	struct jv filters;  /* the query's filters, key -> array of strings */
+	struct docker_answer *answers;
+	struct docker_info *info; /* this call's copy */
+	const char *image_id;     /* create: what the reference resolved to */
+	bool image_by_id;         /* create: the id is sent, not the name */
+	const char *created;      /* id of what was made */
+	bool checking;            /* check(): the object exists already */
+};
+
+static inline struct docker_state *docker_state(const struct backend_call *call)
+{
+	return (struct docker_state *)call->state;
+}
+
+/* Adds a refusal of the gate itself; strings that are NULL are "". */
+struct violation *docker_refuse(struct backend_call *call, enum reason r, const char *field,
+				const char *value);
+
+/* As printf, into the call's arena; "" when it is spent. */
+const char *docker_text(struct backend_call *call, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+void docker_warn(struct backend_call *call, const char *text);
+
+/* A copy of at most VIOLATION_VALUE_MAX bytes. */
+const char *docker_cut(struct backend_call *call, struct span s);
+
+/*
+ * The answer to GET target, or NULL: not there yet (it is asked for now), or
+ * the engine cannot be reached (refused).  Offline, what is unknown is an
+ * answer with status 0.
+ */
+const struct lookup *docker_ask(struct backend_call *call, const char *target, const char *table,
+				const char *key);
+
+/* The answer about a host path, or NULL: not there yet.  Status 0: unknown. */
+const struct lookup *docker_ask_path(struct backend_call *call, const char *path);
+
+/* Moves what the exchange answered into the state. */
+void docker_harvest(struct backend_call *call);
+
+/* Sets state->minor; false if that is not known yet or the call was refused. */
+bool docker_speak(struct docker *d, struct backend_call *call);
+
+/* Facts about the engine; NULL if not known yet.  info->known is false offline without a file. */
+const struct docker_info *docker_know(struct docker *d, struct backend_call *call);
+
+/* Reads an /info document into *ret; strings are taken from a. */
+void docker_read_info(struct arena *a, const struct jv *doc, struct docker_info *ret);
+void docker_read_runtime(struct arena *a, const char *name, const struct jv *doc,
+			 struct docker_runtime *ret);
+
+/* "/v1.41/containers/<encoded>/json" */
+const char *docker_target(struct backend_call *call, const char *before, struct span name,
+			  const char *after);
+
+/* --- query --- */
+
+/* Percent-encodes all but unreserved bytes and those in also. */
+void docker_encode(struct buf *out, struct span s, const char *also);
+const char *docker_encoded(struct backend_call *call, struct span s, const char *also);
+
+const struct pair *docker_query(const struct canonical *req, const char *key);
+struct span docker_query_value(const struct canonical *req, const char *key); /* "" if absent */
+bool docker_query_true(const struct canonical *req, const char *key);
+
+/* False: the value does not fit the kind. */
+bool docker_query_fits(char kind, struct span value);
+
+/* Reads `filters` into state->filters; false: refused. */
+bool docker_filters_read(struct backend_call *call);
+/* {"label":["a","b"]} -> {"label":{"a":true,"b":true}}, encoded for a query. */
+void docker_filters_write(struct buf *out, const struct jv *filters);
+/* Adds one condition that must hold beside all others. */
+void docker_filters_and(struct backend_call *call, const char *key, const char *value);
+
+/* --- objects --- */
+
+/* Labels of an inspected object -> whose it is. */
+const char *docker_owner_of(const struct jv *labels);
+bool docker_may_see(const struct backend_call *call, const char *owner);
+
+/*
+ * The container that is named, inspected, if the caller may see it; else NULL
+ * (not known yet, or refused like the engine does for what does not exist).
+ */
+const struct jv *docker_container(struct docker *d, struct backend_call *call, struct span name);
+void docker_object(struct backend_call *call, const char *kind, const struct jv *doc,
+		   const char *owner);
+
+docker_step_fn docker_step_about, docker_step_plain, docker_step_events, docker_step_list,
+	docker_step_container, docker_step_top, docker_step_create, docker_step_start,
+	docker_step_rename, docker_step_update, docker_step_attach, docker_step_exec_create,
+	docker_step_exec_start, docker_step_exec, docker_step_image, docker_step_pull,
+	docker_step_network, docker_step_network_create, docker_step_network_join,
+	docker_step_volume, docker_step_volume_create;
+
+/* --- bodies --- */
+
+enum docker_schema {
+	SCHEMA_NONE = 0,
+#define SCHEMA(name) SCHEMA_##name,
+#include "backends/docker/fields.def"
+#undef SCHEMA
+	SCHEMA_COUNT
+};
+
+enum docker_type {
+	TYPE_BOOL = 0,
+	TYPE_INT,
+	TYPE_STRING,
+	TYPE_STRINGS,      /* array of strings */
+	TYPE_COMMAND,      /* a string, or an array of strings */
+	TYPE_INTS,         /* array of integers */
+	TYPE_STRING_LISTS, /* array of arrays of strings */
+	TYPE_STRING_MAP,   /* object of strings */
+	TYPE_SET,          /* object of empty objects */
+	TYPE_OBJECT,       /* of a schema */
+	TYPE_LIST,         /* array of objects of a schema */
+	TYPE_MAP,          /* object of objects of a schema */
+	TYPE_LIST_MAP      /* object of arrays of objects of a schema */
+};
+
+enum docker_use {
+	USE_PASS = 0, /* rendered; what it does is in the facts, or it does nothing to fear */
+	USE_DROP,     /* never rendered */
+	USE_DENY      /* known, but not interpreted: a value is refused */
+};
+
+struct docker_field {
+	const char *name;
+	enum docker_type type;
+	enum docker_schema of; /* TYPE_OBJECT and the like */
+	enum docker_use use;
+	enum reason deny;
+	bool minus_one; /* -1 is neutral too */
+};
+
+/*
+ * Parses the call's body and checks it against a schema; state->body is then
+ * a document of known fields only, in the order of fields.def.  False: refused.
+ */
+bool docker_body(struct backend_call *call, enum docker_schema schema);
+
+/* The row for a key, or NULL. */
+const struct docker_field *docker_field(enum docker_schema schema, struct span key);
+
+/*
+ * Names of an inspected object that fields.def does not know and that carry a
+ * value, and known ones that are not interpreted, are refused; the rest is fine.
+ */
+bool docker_vet(struct backend_call *call, enum docker_schema schema, const struct jv *doc,
+		const char *path);
+
+/* Go's folding of keys: ASCII case, U+017F and U+212A. */
+bool docker_folds_to(struct span key, const char *known);
+
+/* --- image references --- */
+
+struct docker_reference {
+	bool valid;
+	const char *name;   /* docker.io/library/alpine */
+	const char *tag;    /* "" if none */
+	const char *digest; /* sha256:..., "" if none */
+};
+
+struct docker_reference docker_reference(struct arena *a, struct span given);
+const char *docker_reference_text(struct backend_call *call, const struct docker_reference *ref);
+bool docker_looks_like_id(struct span given);
+
+/* --- facts --- */
+
+/* What is read: a request, or an existing container as the engine shows it. */
+struct docker_reading {
+	struct docker *d;
+	struct backend_call *call;
+	const struct docker_info *info;
+	const struct jv *config, *host;
+	const struct jv *networking; /* endpoint settings by name */
+	bool made;                   /* an existing container: the engine filled in its defaults */
+	const char *id;              /* of the existing container */
+	struct jv facts;
+	struct jv lowered;
+	enum isolation level;
+};
+
+/* Sets call->workload; false: not complete yet, or refused. */
+bool docker_read_workload(struct docker_reading *r);
+
+void docker_read_privileges(struct docker_reading *r);
+void docker_read_user(struct docker_reading *r, const char *image_user, bool image_known);
+void docker_read_namespaces(struct docker_reading *r);
+void docker_read_mounts(struct docker_reading *r);
+void docker_read_network(struct docker_reading *r);
+void docker_read_limits(struct docker_reading *r);
+void docker_read_isolation(struct docker_reading *r); /* the base; before all others */
+void docker_finish_isolation(struct docker_reading *r);
+
+/* Notes that something lowers the level to at most `to`. */
+void docker_lower(struct docker_reading *r, enum isolation to, const char *field, const char *value,
+		  const char *why);
+void docker_lower_step(struct docker_reading *r, const char *field, const char *value,
+		       const char *why);
+
+/* facts[path] as a tree, made on the way: "limits.memory". */
+void docker_fact(struct docker_reading *r, const char *path, struct jv value);
+/* The array at path, made if it is not there. */
+struct jv *docker_fact_list(struct docker_reading *r, const char *path);
+
+/* True if user is root in any spelling; *ret_known: false for a name of which it is not known. */
+bool docker_user_is_root(struct span user, bool *ret_known);
+bool docker_is_user(const char *user);
+
+/* Upper case without CAP_; "" if it is none. */
+const char *docker_capability(struct backend_call *call, struct span given);
+
+/* As path.Clean() of Go for an absolute path. */
+const char *docker_clean_path(struct backend_call *call, struct span path);
+
+/* A bind in short form, taken apart as the engine does. */
+struct docker_bind {
+	struct span source, target, mode; /* source "" for an anonymous volume */
+	bool valid, is_path;
+};
+
+struct docker_bind docker_bind(struct span text);
+bool docker_mode_has(struct span mode, const char *word);
+
+/* --- rendering and replies --- */
+
+int docker_render(struct backend *be, struct backend_call *call, struct outgoing *ret,
+		  struct err *err);
+int docker_undo(struct backend *be, struct backend_call *call, struct outgoing *ret,
+		struct err *err);
+int docker_apply(struct backend *be, struct backend_call *call, struct change *changes,
+		 size_t count, struct err *err);
+enum step docker_check(struct backend *be, struct backend_call *call, struct span reply);
+void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,
+			 bool *ret_keep, const char **ret_value);
+int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
+		  struct buf *ret, struct err *err);
+
+/* The labels that make an object the caller's, set on the document at key. */
+void docker_label(struct backend_call *call, struct jv *doc, const char *key);
+
+#endif

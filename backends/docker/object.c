@@ -1,0 +1,195 @@
+#include "backends/docker/docker_priv.h"
+
+#include <string.h>
+
+const char *docker_owner_of(const struct jv *labels)
+{
+	return jv_str(labels, GATE_LABEL_OWNER, "");
+}
+
+bool docker_may_see(const struct backend_call *call, const char *owner)
+{
+	return call->sees_all || strcmp(owner, call->owner) == 0;
+}
+
+void docker_object(struct backend_call *call, const char *kind, const struct jv *doc,
+		   const char *owner)
+{
+	const char *name = jv_str(doc, "Name", "");
+
+	call->object = (struct object){
+		.kind = kind,
+		.id = jv_str(doc, "Id", name),
+		.name = *name == '/' ? name + 1 : name,
+		.owner = owner,
+		.mine = strcmp(owner, call->owner) == 0,
+	};
+}
+
+/* Whatever is not there for the caller is refused in the same words. */
+static const void *absent(struct backend_call *call, const char *kind, const char *text)
+{
+	struct violation *v = docker_refuse(call, REASON_owner, kind, NULL);
+
+	v->text = text;
+	return NULL;
+}
+
+/* The inspected document, or NULL: not known yet, or refused. */
+static const struct jv *inspect(struct backend_call *call, const struct lookup *answer,
+				const char *kind, const char *missing)
+{
+	if (!answer)
+		return NULL;
+	if (answer->status >= 500) {
+		docker_refuse(call, REASON_engine_reply, kind, NULL);
+		return NULL;
+	}
+	if (answer->status != 200 || answer->body.kind != JV_OBJECT)
+		return absent(call, kind, missing);
+	return &answer->body;
+}
+
+const struct jv *docker_container(struct docker *d, struct backend_call *call, struct span name)
+{
+	const char *given = docker_cut(call, name);
+	const char *missing = docker_text(call, "No such container: %s", given);
+	const struct jv *doc;
+	const char *owner;
+
+	if (!docker_speak(d, call))
+		return NULL;
+	doc = inspect(call,
+		      docker_ask(call, docker_target(call, "/containers/", name, "/json"),
+				 "containers", docker_text(call, "%.*s", SPAN_FMT(name))),
+		      "container", missing);
+	if (!doc)
+		return NULL;
+	owner = docker_owner_of(jv_path(doc, "Config.Labels"));
+	if (!docker_may_see(call, owner))
+		return absent(call, "container", missing);
+	if (!*jv_str(doc, "Id", "")) {
+		docker_refuse(call, REASON_engine_reply, "container.Id", NULL);
+		return NULL;
+	}
+	docker_object(call, "container", doc, owner);
+	return doc;
+}
+
+/* Resolves {id} to a container; NULL: not known yet, or refused. */
+static const struct jv *resolve_container(struct docker *d, struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	const struct jv *doc = docker_container(d, call, st->name);
+
+	if (doc)
+		st->target = call->object.id;
+	return doc;
+}
+
+void docker_step_container(struct docker *d, struct backend_call *call)
+{
+	resolve_container(d, call);
+}
+
+void docker_step_top(struct docker *d, struct backend_call *call)
+{
+	/* Without a dash, "e" makes ps print environments. */
+	static const char *const fine[] = {"", "-ef", "aux"};
+	struct span args = docker_query_value(call->req, "ps_args");
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(fine) / sizeof(*fine); i++)
+		known = known || span_is(args, fine[i]);
+	if (!known)
+		docker_refuse(call, REASON_top_args, "query.ps_args", docker_cut(call, args));
+	resolve_container(d, call);
+}
+
+void docker_step_about(struct docker *d, struct backend_call *call)
+{
+	(void)d;
+	(void)call; /* the same for every version, and for everybody */
+}
+
+void docker_step_plain(struct docker *d, struct backend_call *call)
+{
+	if (docker_query(call->req, "filters") && !docker_filters_read(call))
+		return;
+	docker_speak(d, call);
+}
+
+void docker_step_list(struct docker *d, struct backend_call *call)
+{
+	if (!docker_filters_read(call))
+		return;
+	if (call->sees_all)
+		call->reply = REPLY_STREAM;
+	else
+		docker_filters_and(call, "label",
+				   docker_text(call, "%s=%s", GATE_LABEL_OWNER, call->owner));
+	docker_speak(d, call);
+}
+
+/* Only container events carry labels, so only they can be told apart. */
+static void only_own_events(struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	const struct jv *types = jv_get(&st->filters, "type");
+	struct jv only = jv_array();
+	bool wanted = !types || !types->count;
+
+	for (size_t i = 0; types && i < types->count; i++)
+		wanted = wanted || span_is(types->items[i].str, "container");
+	jv_push(call->arena, &only, jv_string("container"));
+	jv_set(call->arena, &st->filters, "type", only);
+	docker_filters_and(call, "label",
+			   docker_text(call, "%s=%s", GATE_LABEL_OWNER, call->owner));
+	if (!wanted) /* nothing that they may see: an open stream without events */
+		docker_filters_and(call, "label", GATE_LABEL_PREFIX "nothing");
+}
+
+void docker_step_events(struct docker *d, struct backend_call *call)
+{
+	if (!docker_filters_read(call))
+		return;
+	if (!call->sees_all)
+		only_own_events(call);
+	docker_speak(d, call);
+}
+
+void docker_step_image(struct docker *d, struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	const char *name = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	bool plugin = call->op == OP_PLUGIN_READ;
+
+	call->object = (struct object){
+		.kind = plugin ? "plugin" : "image", .id = "", .name = name, .owner = ""};
+	st->target = name;
+	docker_speak(d, call);
+}
+
+void docker_step_rename(struct docker *d, struct backend_call *call)
+{
+	struct span name = docker_query_value(call->req, "name");
+	const char *text = docker_text(call, "%.*s", SPAN_FMT(name));
+
+	if (*text == '/')
+		text++;
+	if (!resolve_container(d, call))
+		return;
+	call->workload = (struct workload){.facts = jv_object()};
+	jv_set(call->arena, &call->workload.facts, "name", jv_string(text));
+}
+
+void docker_step_attach(struct docker *d, struct backend_call *call)
+{
+	if (docker_query_true(call->req, "stdin") && call->reply != REPLY_HIJACK) {
+		struct violation *v = docker_refuse(call, REASON_upgrade, "query.stdin", "1");
+
+		v->text = "input needs a connection upgrade";
+		v->hint = "Send Connection: Upgrade and Upgrade: tcp, or leave stdin out.";
+	}
+	resolve_container(d, call);
+}

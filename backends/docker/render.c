@@ -1,0 +1,151 @@
+#include "backends/docker/docker_priv.h"
+
+#include <string.h>
+
+/* --- target --- */
+
+static void write_path(const struct backend_call *call, struct buf *out)
+{
+	const struct docker_state *st = docker_state(call);
+	const char *pattern = st->route->pattern, *open = strchr(pattern, '{');
+
+	if (st->minor)
+		buf_printf(out, "/v1.%d", st->minor);
+	if (!open) {
+		buf_puts(out, pattern);
+		return;
+	}
+	buf_put(out, pattern, (size_t)(open - pattern));
+	docker_encode(out, span_of(st->target), strchr(open, '*') ? "/:@" : ":");
+	buf_puts(out, strchr(open, '}') + 1);
+}
+
+static void write_value(struct buf *out, char kind, struct span value)
+{
+	bool yes = span_is(value, "1") || span_is(value, "true") || span_is(value, "True");
+
+	if (kind == 'b')
+		buf_puts(out, yes ? "1" : "0");
+	else
+		docker_encode(out, value, "");
+}
+
+/* In the order of the table, so that one meaning has one spelling. */
+static void write_query(const struct backend_call *call, struct buf *out)
+{
+	const struct docker_state *st = docker_state(call);
+	const struct canonical *req = call->req;
+	const char *between = "?";
+
+	for (size_t k = 0; k < st->compiled->key_count; k++) {
+		const struct docker_query_key *key = &st->compiled->keys[k];
+
+		if (strchr("dzf", key->kind))
+			continue;
+		for (size_t i = 0; i < req->query_count; i++) {
+			if (!span_eq(req->query[i].key, key->name))
+				continue;
+			buf_puts(out, between);
+			buf_put(out, key->name.at, key->name.len);
+			buf_puts(out, "=");
+			write_value(out, key->kind, req->query[i].value);
+			between = "&";
+		}
+	}
+	if (st->filters.kind != JV_OBJECT || !st->filters.count)
+		return;
+	buf_printf(out, "%sfilters=", between);
+	docker_filters_write(out, &st->filters);
+}
+
+/* A pull names its image in our spelling: see docker_step_pull(). */
+static void write_pull_query(const struct backend_call *call, struct buf *out)
+{
+	const struct docker_state *st = docker_state(call);
+	const char *between = "?";
+
+	for (size_t i = 0; i < st->body.count; i++) {
+		buf_printf(out, "%s%.*s=", between, SPAN_FMT(st->body.members[i].key));
+		docker_encode(out, st->body.members[i].value.str, "/:");
+		between = "&";
+	}
+}
+
+/* --- head --- */
+
+static void write_registry_auth(const struct backend_call *call, struct buf *out)
+{
+	const struct canonical *req = call->req;
+
+	for (size_t i = 0; i < req->header_count; i++)
+		if (span_is(req->headers[i].key, "x-registry-auth"))
+			buf_printf(out, "X-Registry-Auth: %.*s\r\n",
+				   SPAN_FMT(req->headers[i].value));
+}
+
+static void write_body_head(const struct backend_call *call, struct outgoing *ret)
+{
+	const struct canonical *req = call->req;
+
+	if (call->body == BODY_STREAM) {
+		buf_puts(&ret->head, "Content-Type: application/x-tar\r\n");
+		if (req->body_bytes < 0)
+			buf_puts(&ret->head, "Transfer-Encoding: chunked\r\n");
+		else
+			buf_printf(&ret->head, "Content-Length: %lld\r\n",
+				   (long long)req->body_bytes);
+	} else if (buf_len(&ret->body)) {
+		buf_printf(&ret->head, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+			   buf_len(&ret->body));
+	} else if (strcmp(req->method, "POST") == 0 || strcmp(req->method, "PUT") == 0) {
+		buf_puts(&ret->head, "Content-Length: 0\r\n");
+	}
+}
+
+static int finish(const struct outgoing *ret, struct err *err)
+{
+	if (buf_spent(&ret->head) || buf_spent(&ret->body))
+		return err_set(err, ERR_LIMIT, "the rendered request is too large");
+	return 0;
+}
+
+int docker_render(struct backend *be, struct backend_call *call, struct outgoing *ret,
+		  struct err *err)
+{
+	const struct docker_state *st = docker_state(call);
+	bool pulls = call->op == OP_IMAGE_PULL || call->op == OP_IMAGE_IMPORT;
+
+	(void)be;
+	ret->streams_body = call->body == BODY_STREAM;
+	if (call->body == BODY_JSON && st->body.kind == JV_OBJECT)
+		jv_write(&ret->body, &st->body);
+	buf_printf(&ret->head, "%s ", call->req->method);
+	write_path(call, &ret->head);
+	if (pulls)
+		write_pull_query(call, &ret->head);
+	else
+		write_query(call, &ret->head);
+	buf_puts(&ret->head, " HTTP/1.1\r\nHost: docker\r\n");
+	if (call->op == OP_IMAGE_PULL)
+		write_registry_auth(call, &ret->head);
+	if (call->reply == REPLY_HIJACK)
+		buf_puts(&ret->head, "Connection: Upgrade\r\nUpgrade: tcp\r\n");
+	write_body_head(call, ret);
+	buf_puts(&ret->head, "\r\n");
+	return finish(ret, err);
+}
+
+int docker_undo(struct backend *be, struct backend_call *call, struct outgoing *ret,
+		struct err *err)
+{
+	const struct docker_state *st = docker_state(call);
+
+	(void)be;
+	if (!st->created || !*st->created)
+		return err_set(err, ERR_UPSTREAM, "the engine did not say what it made");
+	buf_printf(&ret->head, "DELETE /v1.%d/containers/", st->minor);
+	docker_encode(&ret->head, span_of(st->created), "");
+	buf_puts(&ret->head, "?force=1&v=1 HTTP/1.1\r\nHost: docker\r\n\r\n");
+	ret->streams_body = false;
+	return finish(ret, err);
+}

@@ -1,0 +1,222 @@
+#include "backends/docker/docker_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- headers --- */
+
+/* "1.57" from an engine that is newer than the tables becomes "1.56". */
+static bool is_too_new(struct span version)
+{
+	char text[16];
+
+	if (!span_starts(version, "1.") || version.len >= sizeof(text))
+		return false;
+	memcpy(text, version.at, version.len);
+	text[version.len] = '\0';
+	return strtol(text + 2, NULL, 10) > DOCKER_MINOR_MAX;
+}
+
+#define TEXT_OF(number)  TEXT_OF_(number)
+#define TEXT_OF_(number) #number
+static const char newest[] = "1." TEXT_OF(DOCKER_MINOR_MAX);
+
+void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,
+			 bool *ret_keep, const char **ret_value)
+{
+	static const char *const crossing[] = {
+		"api-version",
+		"builder-version",
+		"cache-control",
+		"content-type",
+		"docker-experimental",
+		"ostype",
+		"pragma",
+		"swarm",
+		"x-docker-container-path-stat",
+	};
+
+	(void)be;
+	(void)call;
+	*ret_keep = false;
+	*ret_value = NULL;
+	for (size_t i = 0; i < sizeof(crossing) / sizeof(*crossing); i++)
+		*ret_keep = *ret_keep || span_is(header->key, crossing[i]);
+	if (span_is(header->key, "api-version") && is_too_new(header->value))
+		*ret_value = newest;
+	/* 2 would make clients try BuildKit, whose tunnels are closed. */
+	if (span_is(header->key, "builder-version"))
+		*ret_value = "1";
+}
+
+/* --- bodies --- */
+
+struct editing {
+	struct arena *arena;
+	const char *owner;
+};
+
+static bool is_own(const struct editing *e, const struct jv *row)
+{
+	return strcmp(docker_owner_of(jv_get(row, "Labels")), e->owner) == 0;
+}
+
+/* Drops the rows that belong to others. */
+static struct jv own_rows(const struct editing *e, const struct jv *list)
+{
+	struct jv own = jv_array();
+
+	if (list->kind == JV_NULL)
+		return jv_null();
+	for (size_t i = 0; list->kind == JV_ARRAY && i < list->count; i++)
+		if (is_own(e, &list->items[i]))
+			jv_push(e->arena, &own, list->items[i]);
+	return own;
+}
+
+static struct jv own_volumes(const struct editing *e, const struct jv *doc)
+{
+	static const struct jv none = {.kind = JV_ARRAY};
+	const struct jv *list = jv_get(doc, "Volumes");
+	struct jv ret = jv_object();
+
+	jv_set(e->arena, &ret, "Volumes", own_rows(e, list ? list : &none));
+	jv_set(e->arena, &ret, "Warnings", jv_null());
+	return ret;
+}
+
+/* Of newer engines: {"Items":[...], "TotalCount":...}. */
+static struct jv own_usage(const struct editing *e, const struct jv *usage)
+{
+	const struct jv *items = jv_get(usage, "Items");
+	struct jv ret = jv_object();
+
+	if (usage->kind != JV_OBJECT)
+		return own_rows(e, usage);
+	if (items)
+		jv_set(e->arena, &ret, "Items", own_rows(e, items));
+	return ret;
+}
+
+static struct jv own_df(const struct editing *e, const struct jv *doc)
+{
+	static const struct {
+		const char *key;
+		bool owned;
+	} keys[] = {
+		{"LayersSize", false},    {"Images", false},
+		{"Containers", true},     {"Volumes", true},
+		{"ImageUsage", false},    {"ImagesDiskUsage", false},
+		{"ContainerUsage", true}, {"ContainersDiskUsage", true},
+		{"VolumeUsage", true},    {"VolumesDiskUsage", true},
+	};
+	struct jv ret = jv_object();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct jv *v = jv_get(doc, keys[i].key);
+
+		if (v)
+			jv_set(e->arena, &ret, keys[i].key, keys[i].owned ? own_usage(e, v) : *v);
+	}
+	return ret;
+}
+
+/* "http://user:pass@proxy:3128" -> "http://proxy:3128" */
+static struct jv without_user(const struct editing *e, const struct jv *url)
+{
+	struct span s = url->kind == JV_STRING ? url->str : (struct span){"", 0};
+	const char *scheme = s.len ? memmem(s.at, s.len, "://", 3) : NULL;
+	size_t head = scheme ? (size_t)(scheme - s.at) + 3 : 0, at = head;
+	char *copy;
+
+	for (size_t i = head; i < s.len; i++)
+		if (s.at[i] == '@')
+			at = i + 1;
+	copy = arena_strndup(e->arena, s.at, head + s.len - at);
+	if (!copy)
+		return jv_null();
+	memcpy(copy + head, s.at + at, s.len - at);
+	return jv_string(copy);
+}
+
+static void hide_proxies(const struct editing *e, struct jv *doc)
+{
+	static const char *const keys[] = {"HttpProxy", "HttpsProxy"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct jv *v = jv_get(doc, keys[i]);
+
+		if (v)
+			jv_set(e->arena, doc, keys[i], without_user(e, v));
+	}
+}
+
+static void lower(const struct editing *e, struct jv *doc)
+{
+	const struct jv *v = jv_get(doc, "ApiVersion");
+
+	if (v && v->kind == JV_STRING && is_too_new(v->str))
+		jv_set(e->arena, doc, "ApiVersion", jv_string(newest));
+}
+
+static void lower_versions(const struct editing *e, struct jv *doc)
+{
+	struct jv *parts = (struct jv *)jv_get(doc, "Components");
+
+	lower(e, doc);
+	for (size_t i = 0; parts && parts->kind == JV_ARRAY && i < parts->count; i++) {
+		struct jv *details = (struct jv *)jv_get(&parts->items[i], "Details");
+
+		if (details && details->kind == JV_OBJECT)
+			lower(e, details);
+	}
+}
+
+/* Of an error only the engine's sentence crosses. */
+static struct jv only_message(const struct editing *e, const struct jv *doc)
+{
+	struct jv ret = jv_object();
+
+	jv_set(e->arena, &ret, "message",
+	       jv_string(jv_str(doc, "message", "the engine refused without saying why")));
+	return ret;
+}
+
+static struct jv edit(const struct backend_call *call, const struct editing *e, struct jv *doc)
+{
+	enum operation op = call->op;
+
+	if (op == OP_SYSTEM_VERSION)
+		lower_versions(e, doc);
+	else if (op == OP_SYSTEM_INFO)
+		hide_proxies(e, doc);
+	if (call->sees_all)
+		return *doc;
+	if (op == OP_CONTAINER_LIST || op == OP_NETWORK_LIST)
+		return own_rows(e, doc);
+	if (op == OP_VOLUME_LIST)
+		return own_volumes(e, doc);
+	if (op == OP_SYSTEM_DF)
+		return own_df(e, doc);
+	return *doc;
+}
+
+int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
+		  struct buf *ret, struct err *err)
+{
+	const struct editing e = {call->arena, call->owner};
+	enum jv_fault fault;
+	struct jv doc, out;
+
+	(void)be;
+	if (jv_parse(call->arena, body, &doc, &fault, err) < 0)
+		return err_wrap(err, "the engine's reply");
+	out = status >= 200 && status < 300 ? edit(call, &e, &doc) : only_message(&e, &doc);
+	if (arena_spent(call->arena))
+		return err_set(err, ERR_LIMIT, "the engine's reply needs too much memory");
+	jv_write(ret, &out);
+	buf_put(ret, "\n", 1);
+	if (buf_spent(ret))
+		return err_set(err, ERR_LIMIT, "the engine's reply is too large");
+	return 0;
+}
