@@ -1,0 +1,353 @@
+/*
+ * `sallyport check` and `explain`: the same front, the same judge, nothing is
+ * forwarded.  The requests travel over a socket pair, so that what is judged
+ * is what would be judged on a socket.
+ */
+#include "gate/base/io.h"
+#include "proxy/worker_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define QUIET_TURNS 3 /* turns without an event before the input counts as read */
+#define TURN_MS     20
+
+struct check {
+	const struct check_request *req;
+	unsigned allowed, refused;
+};
+
+const struct jv *check_facts(const struct worker *w)
+{
+	return w->check ? w->check->req->facts : NULL;
+}
+
+/* --- what is printed --- */
+
+static void add_text(struct arena *a, struct jv *obj, const char *key, const char *value)
+{
+	jv_set(a, obj, key, jv_string(value ? value : ""));
+}
+
+static struct jv violations_tree(const struct exchange *x)
+{
+	const struct violations *list = &x->decision.violations;
+	struct jv out = jv_array();
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct violation *v = &list->list[i];
+		struct jv *one = jv_push(x->arena, &out, jv_object());
+
+		add_text(x->arena, one, "rule", v->rule);
+		add_text(x->arena, one, "reason", reason_name(v->reason));
+		add_text(x->arena, one, "field", v->field);
+		add_text(x->arena, one, "value", v->value);
+		add_text(x->arena, one, "text",
+			 v->text && *v->text ? v->text : reason_what(v->reason));
+		add_text(x->arena, one, "hint",
+			 v->hint && *v->hint ? v->hint : reason_hint(v->reason));
+	}
+	return out;
+}
+
+static struct jv changes_tree(const struct exchange *x)
+{
+	struct jv out = jv_array();
+
+	for (size_t i = 0; i < x->decision.change_count; i++) {
+		const struct change *c = &x->decision.changes[i];
+		struct jv *one = jv_push(x->arena, &out, jv_object());
+
+		add_text(x->arena, one, "fact", harden_fact(c->what));
+		add_text(x->arena, one, "field", c->field);
+		add_text(x->arena, one, "rule", c->rule);
+		jv_set(x->arena, one, "to", c->value);
+	}
+	return out;
+}
+
+static struct jv warnings_tree(const struct exchange *x)
+{
+	struct jv out = jv_array();
+
+	for (size_t i = 0; i < x->call.warning_count; i++)
+		jv_push(x->arena, &out, jv_string(x->call.warnings[i].text));
+	for (size_t i = 0; i < x->decision.warning_count; i++)
+		jv_push(x->arena, &out, jv_string(x->decision.warnings[i].text));
+	return out;
+}
+
+static void print_json(struct exchange *x, FILE *out)
+{
+	const struct decision *d = &x->decision;
+	struct jv line = jv_object();
+	struct buf text;
+
+	add_text(x->arena, &line, "verdict", verdict_name(d->verdict));
+	add_text(x->arena, &line, "operation", operation_name(x->call.op));
+	add_text(x->arena, &line, "reason",
+		 d->violations.count ? reason_name(d->violations.list[0].reason) : "");
+	jv_set(x->arena, &line, "violations", violations_tree(x));
+	jv_set(x->arena, &line, "changes", changes_tree(x));
+	jv_set(x->arena, &line, "warnings", warnings_tree(x));
+	add_text(x->arena, &line, "profile", d->profile);
+	add_text(x->arena, &line, "id", x->id);
+	buf_init(&text, 4u << 20);
+	jv_write(&text, &line);
+	fprintf(out, "%.*s\n", SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+}
+
+static void print_tree(const char *title, const struct jv *v, FILE *out)
+{
+	struct buf text;
+
+	buf_init(&text, 4u << 20);
+	jv_write(&text, v);
+	fprintf(out, "  %-10s %.*s\n", title, SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+}
+
+static void print_people(struct exchange *x, FILE *out)
+{
+	const struct decision *d = &x->decision;
+	struct jv changes = changes_tree(x), warnings = warnings_tree(x);
+	struct buf text;
+
+	fprintf(out, "%s %s\n", x->req.method, x->req.path);
+	fprintf(out, "  operation  %s (%s): %s\n", operation_name(x->call.op),
+		op_class_name(operation_class(x->call.op)), operation_doc(x->call.op));
+	fprintf(out, "  caller     %s, profile \"%s\"\n",
+		*x->conn->who.name ? x->conn->who.name : x->conn->who.owner,
+		d->profile ? d->profile : "");
+	if (x->has_facts)
+		print_tree("facts", &x->facts, out);
+	if (changes.count)
+		print_tree("filled in", &changes, out);
+	if (warnings.count)
+		print_tree("warnings", &warnings, out);
+	fprintf(out, "  verdict    %s\n", verdict_name(d->verdict));
+	if (!d->violations.count)
+		return;
+	buf_init(&text, 65536);
+	refusal_message(x, &text);
+	fprintf(out, "  %.*s\n", SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+}
+
+void check_print(struct exchange *x)
+{
+	struct check *c = x->worker->check;
+
+	if (x->check_printed)
+		return;
+	x->check_printed = true;
+	x->decision.would = x->decision.verdict;
+	if (x->permitted)
+		c->allowed++;
+	else
+		c->refused++;
+	if (c->req->explain)
+		print_people(x, c->req->out);
+	else
+		print_json(x, c->req->out);
+}
+
+/* A request that never got a head: the HTTP library has refused it. */
+void check_malformed(struct worker *w)
+{
+	struct check *c = w->check;
+
+	c->refused++;
+	if (c->req->explain)
+		fprintf(c->req->out, "a request that is not well-formed HTTP\n  verdict    deny\n");
+	else
+		fprintf(c->req->out,
+			"{\"verdict\":\"deny\",\"operation\":\"unknown\",\"reason\":\"malformed\","
+			"\"violations\":[{\"rule\":\"canonical\",\"reason\":\"malformed\","
+			"\"field\":\"\","
+			"\"value\":\"\",\"text\":\"%s\",\"hint\":\"%s\"}],\"changes\":[],"
+			"\"warnings\":[],\"profile\":\"\",\"id\":\"\"}\n",
+			reason_what(REASON_malformed), reason_hint(REASON_malformed));
+}
+
+/* --- the facts file --- */
+
+/* The file's word for a path: {"kind":"symlink","target":"/etc"}. */
+static const char *link_target(const struct jv *entry)
+{
+	const char *kind = jv_str(entry, "kind", "");
+	const char *target = jv_str(entry, "target", "");
+
+	return *target && (!strcmp(kind, "symlink") || !strcmp(kind, "link")) ? target : NULL;
+}
+
+/* The first directory on the way to path (or path itself) that is a link; 0 if none is. */
+static size_t find_link(const struct jv *files, const char *path, const char **ret_target)
+{
+	size_t len = strlen(path);
+
+	for (size_t i = 1; i <= len; i++) {
+		const struct jv *entry;
+
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		entry = jv_get_span(files, (struct span){path, i});
+		*ret_target = entry ? link_target(entry) : NULL;
+		if (*ret_target)
+			return i;
+	}
+	return 0;
+}
+
+static char *joined(struct arena *a, const char *path, size_t link_len, const char *target)
+{
+	size_t dir = link_len;
+	size_t size = strlen(path) + strlen(target) + 2;
+	char *out = arena_take(a, size);
+
+	while (dir && path[dir - 1] != '/')
+		dir--;
+	if (out)
+		snprintf(out, size, "%.*s%s%s", *target == '/' ? 0 : (int)dir, path, target,
+			 path + link_len);
+	return out;
+}
+
+/* What the resolver would say if the file's entries were the file system. */
+static struct jv resolve_in_file(struct arena *a, const struct jv *files, const char *path)
+{
+	struct jv out = jv_object(), chain = jv_array();
+	const char *target;
+	int links = 0;
+	size_t at;
+
+	while (path && links < 40 && (at = find_link(files, path, &target)) > 0) {
+		jv_push(a, &chain, jv_span((struct span){arena_strndup(a, path, at), at}));
+		path = joined(a, path, at, target);
+		links++;
+	}
+	if (!path)
+		return jv_null();
+	jv_push(a, &chain, jv_string(path));
+	jv_set(a, &out, "kind",
+	       jv_string(links == 40 ? "unknown" : jv_str(jv_get(files, path), "kind", "unknown")));
+	jv_set(a, &out, "real", jv_string(path));
+	jv_set(a, &out, "links", jv_int(links));
+	jv_set(a, &out, "chain", chain);
+	return out;
+}
+
+/* What the file does not say is unknown (status 0); null says that there is none. */
+void check_lookup(struct worker *w, struct lookup *l, struct arena *a)
+{
+	const struct jv *table = jv_get(check_facts(w), l->table);
+	const struct jv *entry = table && *l->key ? jv_get(table, l->key) : table;
+
+	l->answered = true;
+	l->status = 0;
+	l->body = jv_null();
+	if (l->kind == LOOKUP_PATH) {
+		if (table) {
+			l->body = resolve_in_file(a, table, l->key);
+			l->status = 200;
+		}
+		return;
+	}
+	if (!entry)
+		return;
+	l->status = entry->kind == JV_NULL ? 404 : 200;
+	l->body = *entry;
+}
+
+/* --- running it --- */
+
+static const struct conf_listener *find_listener(const struct worker *w, const char *name)
+{
+	for (size_t i = 0; i < w->conf->listener_count; i++)
+		if (!strcmp(w->conf->listeners[i].name, name))
+			return &w->conf->listeners[i];
+	return NULL;
+}
+
+static bool identity_is_listed(const struct worker *w, const struct conf_listener *l,
+			       const char *name)
+{
+	for (size_t i = 0; i < l->identity_count; i++)
+		if (!strcmp(w->conf->identities[l->identities[i]].name, name))
+			return true;
+	return !*name;
+}
+
+/* True while an exchange is being worked on (as opposed to waiting for more input). */
+static bool is_busy(const struct worker *w)
+{
+	const struct exchange *x = w->exchanges;
+
+	return x && x->head_seen && x->state != X_BODY && x->state != X_DRAIN;
+}
+
+/* Sends what the gate takes and throws its answers away; false when it has hung up. */
+static bool feed(int fd, struct span *rest)
+{
+	char answers[65536];
+	ssize_t n = rest->len ? send(fd, rest->at, rest->len, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
+
+	if (n > 0)
+		*rest = span_skip(*rest, (size_t)n);
+	n = recv(fd, answers, sizeof(answers), MSG_DONTWAIT);
+	return n != 0;
+}
+
+static void drive(struct worker *w, int fd, struct span text)
+{
+	struct span rest = text;
+	int quiet = 0;
+
+	while (quiet < QUIET_TURNS) {
+		size_t before = rest.len;
+
+		if (!feed(fd, &rest))
+			break;
+		worker_turn(w, TURN_MS);
+		quiet = rest.len || before != rest.len || is_busy(w) || w->mhd_due ? 0 : quiet + 1;
+	}
+}
+
+int worker_check(struct worker *w, const struct check_request *req, struct err *err)
+{
+	const struct conf_listener *l = find_listener(w, req->listener);
+	struct check check = {.req = req};
+	int pair[2];
+
+	if (!l) {
+		err_set(err, ERR_CONFIG, "no listener is called '%s'", req->listener);
+		return 2;
+	}
+	if (!identity_is_listed(w, l, req->identity)) {
+		err_set(err, ERR_CONFIG, "listener %s has no identity '%s'", l->name,
+			req->identity);
+		return 2;
+	}
+	if (io_pair(pair, err) < 0)
+		return 2;
+	w->check = &check;
+	if (io_nonblock(pair[0], err) < 0 || front_adopt(w, l, pair[0], req->identity, err) < 0) {
+		close(pair[1]);
+		return 2;
+	}
+	drive(w, pair[1], req->text);
+	close(pair[1]); /* what was not complete ends here, and is reported as malformed */
+	for (int i = 0; i < QUIET_TURNS || (w->conns && i < 100); i++)
+		worker_turn(w, TURN_MS);
+	if (!check.allowed && !check.refused && req->text.len)
+		check_malformed(w);
+	w->check = NULL;
+	if (!check.allowed && !check.refused) {
+		err_set(err, ERR_INPUT, "there is no request in the input");
+		return 2;
+	}
+	return check.refused ? 1 : 0;
+}

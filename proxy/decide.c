@@ -1,0 +1,56 @@
+#include "proxy/decide.h"
+
+#include <string.h>
+
+static void deny(struct decision *ret, enum reason reason, const char *rule, const char *text)
+{
+	struct violation *v = violations_add(&ret->violations, reason);
+
+	v->rule = rule;
+	v->text = text;
+	ret->verdict = ret->would = VERDICT_DENY;
+}
+
+/* A rule that fails or runs out has not allowed. */
+static void judge(const struct judgement *j, struct arena *a, struct decision *ret)
+{
+	struct err err = {0};
+
+	if (engine_judge(j->engine, j->profile, j->facts, a, ret, &err) == 0)
+		return;
+	ret->verdict = VERDICT_DENY;
+	if (!ret->violations.count)
+		deny(ret, err.kind == ERR_LIMIT ? REASON_rule_limit : REASON_rule_error, "engine",
+		     arena_strndup(a, err.msg, strlen(err.msg)));
+}
+
+bool decide(const struct judgement *j, struct arena *a, struct decision *ret)
+{
+	ret->verdict = ret->would = VERDICT_DENY;
+	ret->profile = j->profile ? profile_name(j->profile) : "";
+	ret->profile_hash = j->profile ? profile_hash(j->profile) : "";
+	if (j->refused->count) {
+		ret->violations = *j->refused;
+		return false;
+	}
+	if (!j->profile || j->op == OP_UNKNOWN) {
+		deny(ret, REASON_profile_missing, "canonical", "");
+		return false;
+	}
+	switch (profile_grant(j->profile, j->op)) {
+	case GRANT_NONE:
+		deny(ret, REASON_operation, "operations", "");
+		break;
+	case GRANT_PLAIN:
+		ret->verdict = ret->would = VERDICT_ALLOW;
+		ret->rule = "operations";
+		break;
+	case GRANT_JUDGE:
+		if (j->facts)
+			judge(j, a, ret);
+		else
+			deny(ret, REASON_fact_unknown, "canonical", "");
+		break;
+	}
+	return ret->verdict == VERDICT_ALLOW;
+}

@@ -1,0 +1,626 @@
+/*
+ * One request, from its head to its answer.  The states are in worker_priv.h;
+ * each function below moves an exchange on by one of them.  What is sent to
+ * the service, and what comes back, is forward.c's.
+ */
+#include "gate/base/clock.h"
+#include "gate/base/uuid.h"
+#include "proxy/decide.h"
+#include "proxy/worker_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct exchange *exchange_create(struct conn *c, struct span target)
+{
+	struct worker *w = c->worker;
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->arena = arena_create(ARENA_CAP);
+	if (!x->arena) {
+		free(x);
+		return NULL;
+	}
+	uuid_make(x->id);
+	x->worker = w;
+	x->conn = c;
+	x->service = &w->services[c->listener->backend];
+	x->service_fd = -1;
+	x->started_ms = w->loop.now_ms;
+	x->status = "fail";
+	/* Kept in `path` until the head is read, so that a malformed one can be recorded. */
+	x->req.path = arena_strndup(x->arena, target.at, target.len);
+	x->req.method = "";
+	buf_init(&x->body, w->conf->limits.body_bytes);
+	buf_init(&x->held, HELD_REPLY_MAX);
+	buf_init(&x->early, UPCALL_BUFFER);
+	buf_init(&x->answer.body, HELD_REPLY_MAX);
+	buf_init(&x->out.head, 65536);
+	buf_init(&x->out.body, 4u << 20);
+	x->next = w->exchanges;
+	if (x->next)
+		x->next->prev = x;
+	w->exchanges = x;
+	c->exchange = x;
+	return x;
+}
+
+static void release_body(struct exchange *x)
+{
+	x->worker->bodies_bytes -= x->body.size;
+	buf_fini(&x->body);
+}
+
+void exchange_destroy(struct exchange *x)
+{
+	struct worker *w = x->worker;
+
+	if (x->state != X_OVER)
+		trail_end(x);
+	lookup_abandon(x);
+	forward_abandon(x);
+	if (x->waits_receipt)
+		audit_forget(w->audit, x);
+	release_body(x);
+	buf_fini(&x->held);
+	buf_fini(&x->early);
+	buf_fini(&x->answer.body);
+	buf_fini(&x->out.head);
+	buf_fini(&x->out.body);
+	if (x->prev)
+		x->prev->next = x->next;
+	else
+		w->exchanges = x->next;
+	if (x->next)
+		x->next->prev = x->prev;
+	if (x->conn && x->conn->exchange == x)
+		x->conn->exchange = NULL;
+	arena_destroy(x->arena);
+	free(x);
+}
+
+/* --- answers --- */
+
+void exchange_ready(struct exchange *x)
+{
+	x->state = x->upload_over || x->answer.close ? X_ANSWER : X_DRAIN;
+	x->deadline_ms =
+		x->state == X_DRAIN ? x->worker->loop.now_ms + x->worker->conf->limits.body_ms : 0;
+	front_resume(x);
+}
+
+/* The refusals of the decision become the caller's answer. */
+void exchange_answer_refusal(struct exchange *x)
+{
+	const struct violation *first = &x->decision.violations.list[0];
+	struct buf message;
+
+	buf_init(&message, 65536);
+	refusal_message(x, &message);
+	buf_put(&message, "", 1);
+	x->answer.kind = ANSWER_LOCAL;
+	x->answer.status = x->http = reason_status(first->reason);
+	if (!strcmp(x->status, "fail") && x->http < 500)
+		x->status = "denied";
+	buf_clear(&x->answer.body);
+	x->service->ops->refusal(buf_spent(&message) ? "refused" : buf_span(&message).at,
+				 &x->answer.body, &x->answer.content_type);
+	buf_fini(&message);
+	exchange_ready(x);
+}
+
+static void on_denial_recorded(void *arg, const struct audit_receipt *receipt);
+
+/*
+ * A denial of what would change state is on disk before it is told, if the log
+ * can take it; a log that cannot never turns it into anything else.
+ */
+static void deny(struct exchange *x)
+{
+	struct record r;
+
+	x->permitted = false;
+	if (x->worker->check) {
+		check_print(x);
+		exchange_answer_refusal(x);
+		return;
+	}
+	if (op_class_changes_state(operation_class(x->call.op)) && !x->decided) {
+		x->decided = true;
+		trail_decision(x, &r, x->arena);
+		if (audit_require(x->worker->audit, &r, on_denial_recorded, x) == 0) {
+			x->waits_receipt = true;
+			x->state = X_RECORD;
+			return;
+		}
+	}
+	exchange_answer_refusal(x);
+}
+
+static void keep_receipt(struct exchange *x, const struct audit_receipt *receipt)
+{
+	char hex[HASH_HEX_LEN + 1];
+
+	hash_hex(&receipt->hash, hex);
+	snprintf(x->receipt, sizeof(x->receipt), "%s;%llu;%s", receipt->log,
+		 (unsigned long long)receipt->seq, hex);
+}
+
+static void on_denial_recorded(void *arg, const struct audit_receipt *receipt)
+{
+	struct exchange *x = arg;
+
+	x->waits_receipt = false;
+	if (receipt)
+		keep_receipt(x, receipt);
+	exchange_answer_refusal(x);
+}
+
+void exchange_refuse(struct exchange *x, enum reason reason, const char *field, const char *text)
+{
+	struct violation *v = violations_add(&x->call.refused, reason);
+
+	v->field = field;
+	v->text = text;
+	x->decision.violations = x->call.refused;
+	x->decision.verdict = x->decision.would = VERDICT_DENY;
+	deny(x);
+}
+
+/* --- the head --- */
+
+static bool type_is_listed(const char *list, const char *type)
+{
+	struct span rest = span_of(list), one;
+
+	while (rest.len) {
+		span_cut(&rest, ' ', &one);
+		if (span_is(one, type))
+			return true;
+	}
+	return false;
+}
+
+/* What route() said of the body is held against the head. */
+static enum reason body_fits(const struct exchange *x)
+{
+	const struct backend_call *call = &x->call;
+
+	if (call->body == BODY_NONE)
+		return x->req.has_body ? REASON_content_type : REASON_NONE;
+	if (call->content_types && *call->content_types &&
+	    !type_is_listed(call->content_types, x->req.content_type))
+		return REASON_content_type;
+	if (call->body != BODY_JSON)
+		return REASON_NONE;
+	if (x->req.body_bytes > (int64_t)x->worker->conf->limits.body_bytes)
+		return REASON_too_large;
+	return x->worker->bodies_bytes > x->worker->conf->limits.bodies_bytes ? REASON_busy
+									      : REASON_NONE;
+}
+
+static void prepare_call(struct exchange *x)
+{
+	struct backend_call *call = &x->call;
+
+	call->arena = x->arena;
+	call->req = &x->req;
+	call->owner = x->conn->who.owner;
+	call->id = x->id;
+	call->sees_all = x->profile && profile_sees_all(x->profile);
+	call->protected_paths = x->worker->conf->protected_paths;
+	call->now_ms = x->worker->loop.now_ms;
+	call->offline = check_facts(x->worker) != NULL;
+}
+
+static bool log_allows(const struct exchange *x)
+{
+	if (x->worker->check || audit_client_up(x->worker->audit))
+		return true;
+	return !op_class_changes_state(operation_class(x->call.op)) &&
+	       x->worker->conf->reads_without_log;
+}
+
+/* Everything that can be said before the body: REASON_NONE, or why not. */
+static bool head_refused(struct exchange *x, const struct raw_head *raw)
+{
+	const struct conn *c = x->conn;
+	struct violation why;
+	enum reason body;
+
+	if (canonical_read(x->arena, raw, &x->req, &why) < 0) {
+		x->answer.close = why.reason == REASON_framing;
+		*violations_add(&x->call.refused, why.reason) = why;
+		return true;
+	}
+	x->profile = c->known ? engine_profile(x->worker->rules, c->who.profile) : NULL;
+	prepare_call(x);
+	if (x->service->ops->route(x->service->backend, &x->call) < 0)
+		return true;
+	if (!c->known)
+		violations_add(&x->call.refused, REASON_identity_unknown);
+	else if (!x->profile)
+		violations_add(&x->call.refused, REASON_profile_missing);
+	else if ((body = body_fits(x)) != REASON_NONE)
+		violations_add(&x->call.refused, body)->value =
+			body == REASON_content_type ? x->req.content_type : "";
+	else if (!log_allows(x))
+		violations_add(&x->call.refused, REASON_audit_unavailable);
+	return x->call.refused.count > 0;
+}
+
+static void deny_refused(struct exchange *x)
+{
+	x->decision.violations = x->call.refused;
+	x->decision.profile = x->profile ? profile_name(x->profile) : "";
+	x->decision.profile_hash = x->profile ? profile_hash(x->profile) : "";
+	deny(x);
+}
+
+void exchange_head(struct exchange *x, const struct raw_head *raw)
+{
+	if (head_refused(x, raw)) {
+		if (!x->call.refused.count)
+			violations_add(&x->call.refused, REASON_internal);
+		x->upload_over = !x->req.has_body;
+		deny_refused(x);
+		return;
+	}
+	x->upload_over = !x->req.has_body;
+	if (x->call.body == BODY_JSON && x->req.has_body) {
+		x->state = X_BODY;
+		x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
+		return;
+	}
+	exchange_advance(x);
+}
+
+/* --- the body --- */
+
+static size_t collect(struct exchange *x, struct span piece)
+{
+	size_t before = x->body.size;
+
+	buf_put(&x->body, piece.at, piece.len);
+	x->worker->bodies_bytes += x->body.size - before;
+	x->bytes_in += piece.len;
+	x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
+	if (!buf_spent(&x->body))
+		return piece.len;
+	release_body(x);
+	exchange_refuse(x, REASON_too_large, "body", "");
+	return piece.len;
+}
+
+static size_t drain(struct exchange *x, struct span piece)
+{
+	x->drained += piece.len;
+	x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
+	if (x->drained > DRAIN_MAX) {
+		x->answer.close = true;
+		if (x->state == X_DRAIN)
+			x->state = X_ANSWER;
+	}
+	return piece.len;
+}
+
+size_t exchange_upload(struct exchange *x, struct span piece)
+{
+	switch (x->state) {
+	case X_BODY:
+		return collect(x, piece);
+	case X_SENT:
+	case X_HELD:
+		if (x->call.body == BODY_STREAM && x->up) {
+			size_t taken = upcall_send(x->up, piece);
+
+			x->bytes_in += taken;
+			return taken;
+		}
+		return drain(x, piece);
+	case X_DRAIN:
+	case X_RECORD:
+	case X_ANSWER:
+	case X_OVER:
+		return drain(x, piece);
+	case X_HEAD:
+	case X_LOOKUP:
+	case X_CHECK:
+	case X_UNDO:
+	case X_REPLYING:
+	case X_RELAY:
+		break;
+	}
+	return 0;
+}
+
+void exchange_upload_end(struct exchange *x)
+{
+	struct hash h;
+
+	x->upload_over = true;
+	switch (x->state) {
+	case X_BODY:
+		x->req.body = buf_span(&x->body);
+		h = hash_of(x->req.body);
+		hash_hex(&h, x->body_sha256);
+		exchange_advance(x);
+		break;
+	case X_DRAIN:
+		x->state = X_ANSWER;
+		break;
+	case X_SENT:
+	case X_HELD:
+		forward_upload(x);
+		break;
+	case X_HEAD:
+	case X_LOOKUP:
+	case X_RECORD:
+	case X_CHECK:
+	case X_UNDO:
+	case X_ANSWER:
+	case X_REPLYING:
+	case X_RELAY:
+	case X_OVER:
+		break;
+	}
+}
+
+/* --- judging --- */
+
+static void make_facts(struct exchange *x)
+{
+	const struct question q = {
+		.op = x->call.op,
+		.who = &x->conn->who,
+		.backend = x->service->conf->name,
+		.workload = &x->call.workload.facts,
+	};
+	struct question full = q;
+	struct jv object = jv_object();
+
+	if (x->call.object.kind && *x->call.object.kind) {
+		jv_set(x->arena, &object, "kind", jv_string(x->call.object.kind));
+		jv_set(x->arena, &object, "id", jv_string(x->call.object.id));
+		jv_set(x->arena, &object, "name", jv_string(x->call.object.name));
+		jv_set(x->arena, &object, "mine", jv_bool(x->call.object.mine));
+		full.object = &object;
+	}
+	x->facts = engine_facts(x->arena, &full);
+	x->has_facts = true;
+}
+
+/* What the profile wants filled in is applied before anything is judged. */
+static int harden(struct exchange *x)
+{
+	struct decision *d = &x->decision;
+	struct err err = {0};
+
+	if (operation_class(x->call.op) != CLASS_LAUNCH || !profile_hardens(x->profile))
+		return 0;
+	if (engine_harden(x->worker->rules, x->profile, &x->facts, x->arena, d->changes,
+			  &d->change_count, &err) == 0 &&
+	    (!d->change_count || x->service->ops->apply(x->service->backend, &x->call, d->changes,
+							d->change_count, &err) == 0)) {
+		if (d->change_count)
+			make_facts(x);
+		return 0;
+	}
+	d->change_count = 0;
+	exchange_refuse(x, err.kind == ERR_LIMIT ? REASON_rule_limit : REASON_rule_error, "",
+			arena_strndup(x->arena, err.msg, strlen(err.msg)));
+	return -1;
+}
+
+static void on_decision_recorded(void *arg, const struct audit_receipt *receipt)
+{
+	struct exchange *x = arg;
+
+	x->waits_receipt = false;
+	if (!receipt) {
+		exchange_refuse(x, REASON_audit_unavailable, "", "");
+		return;
+	}
+	keep_receipt(x, receipt);
+	forward(x, receipt);
+}
+
+static void record_and_forward(struct exchange *x)
+{
+	struct record r;
+
+	if (forward_prepare(x) < 0)
+		return;
+	if (!op_class_changes_state(operation_class(x->call.op))) {
+		forward(x, NULL);
+		return;
+	}
+	trail_decision(x, &r, x->arena);
+	x->decided = true;
+	x->state = X_RECORD;
+	x->deadline_ms = 0; /* the audit client has its own limit */
+	if (audit_require(x->worker->audit, &r, on_decision_recorded, x) < 0) {
+		exchange_refuse(x, REASON_audit_unavailable, "", "");
+		return;
+	}
+	x->allow_on_record = true;
+	x->waits_receipt = true;
+}
+
+static void judge(struct exchange *x)
+{
+	struct judgement j = {.engine = x->worker->rules,
+			      .profile = x->profile,
+			      .op = x->call.op,
+			      .refused = &x->call.refused};
+
+	if (profile_grant(x->profile, x->call.op) == GRANT_JUDGE) {
+		make_facts(x);
+		if (harden(x) < 0)
+			return;
+		j.facts = &x->facts;
+	}
+	if (arena_spent(x->arena)) {
+		exchange_refuse(x, REASON_no_memory, "", "");
+		return;
+	}
+	x->permitted = decide(&j, x->arena, &x->decision);
+	if (!x->permitted) {
+		deny(x);
+	} else if (x->worker->check) {
+		check_print(x);
+		x->permitted = false;
+		x->answer.kind = ANSWER_LOCAL;
+		x->answer.status = 200;
+		exchange_ready(x);
+	} else if (x->call.instead.reason != REASON_NONE) {
+		x->permitted = false;
+		*violations_add(&x->call.refused, x->call.instead.reason) = x->call.instead;
+		deny_refused(x);
+	} else {
+		record_and_forward(x);
+	}
+}
+
+/* The adapter reads, asks for lookups, reads on, until it knows enough. */
+void exchange_advance(struct exchange *x)
+{
+	x->call.now_ms = x->worker->loop.now_ms;
+	switch (x->service->ops->step(x->service->backend, &x->call)) {
+	case STEP_REFUSED:
+		if (!x->call.refused.count)
+			violations_add(&x->call.refused, REASON_internal);
+		deny_refused(x);
+		break;
+	case STEP_LOOKUP:
+		if (++x->steps > STEPS_MAX) {
+			exchange_refuse(x, REASON_internal, "", "the adapter asks without end");
+			break;
+		}
+		x->state = X_LOOKUP;
+		lookup_start(x);
+		break;
+	case STEP_READY:
+		judge(x);
+		break;
+	}
+}
+
+/* --- the end --- */
+
+/* True for what is given up when its caller is gone: nothing is left half done by it. */
+bool exchange_may_release(const struct exchange *x)
+{
+	switch (operation_class(x->call.op)) {
+	case CLASS_READ:
+	case CLASS_DATA_IN:
+	case CLASS_DATA_OUT:
+	case CLASS_NONE:
+		return true;
+	case CLASS_EXEC:
+		return x->call.reply != REPLY_HELD && x->call.op != OP_EXEC_CREATE;
+	case CLASS_LIFECYCLE:
+		return x->call.op == OP_CONTAINER_WAIT;
+	case CLASS_LAUNCH:
+	case CLASS_POLICY:
+	case CLASS_HOST:
+	case CLASS_COUNT:
+		break;
+	}
+	return false;
+}
+
+void exchange_hang_up(struct exchange *x)
+{
+	x->gone = true;
+	if (x->state == X_RELAY || x->state == X_OVER)
+		return;
+	/* What is forwarded and changes state is finished, checked and recorded. */
+	if (x->state >= X_SENT && x->state <= X_UNDO && !exchange_may_release(x))
+		return;
+	if (x->state == X_RECORD)
+		return; /* the decision is on its way to the log: it is carried out */
+	x->status = "aborted";
+	lookup_abandon(x);
+	forward_abandon(x);
+	x->answer.kind = ANSWER_NONE;
+	x->upload_over = true;
+	x->state = X_ANSWER;
+	front_resume(x);
+}
+
+void exchange_tick(struct exchange *x, uint64_t now_ms)
+{
+	if (x->relay) {
+		relay_expire(x->relay, now_ms);
+		return;
+	}
+	if (!x->deadline_ms || now_ms < x->deadline_ms)
+		return;
+	x->deadline_ms = 0;
+	switch (x->state) {
+	case X_LOOKUP:
+	case X_CHECK:
+		lookup_timeout(x);
+		break;
+	case X_SENT:
+	case X_HELD:
+	case X_UNDO:
+		forward_abandon(x);
+		snprintf(x->err, sizeof(x->err), "the engine did not answer in time");
+		exchange_refuse(x, REASON_engine_timeout, "", "");
+		break;
+	case X_HEAD:
+	case X_RECORD:
+	case X_ANSWER:
+	case X_REPLYING:
+	case X_RELAY:
+	case X_OVER:
+		break;
+	case X_BODY:
+	case X_DRAIN:
+		x->answer.close = true;
+		exchange_refuse(x, REASON_timeout, "body", "");
+		break;
+	}
+}
+
+static void on_relay_done(void *arg, uint64_t to_service, uint64_t to_caller)
+{
+	struct exchange *x = arg;
+
+	x->relay = NULL;
+	x->bytes_in += to_service;
+	x->bytes_out += to_caller;
+	x->status = "ok";
+	trail_end(x);
+	x->state = X_OVER;
+	/* MHD closes the socket and then lets go of the exchange. */
+	MHD_upgrade_action(x->upgrade, MHD_UPGRADE_ACTION_CLOSE);
+	x->worker->mhd_due = true;
+}
+
+void exchange_relay(struct exchange *x, int caller_fd, struct span extra)
+{
+	struct err err = {0};
+	struct buf early;
+	int fd = x->service_fd;
+
+	buf_init(&early, UPCALL_BUFFER);
+	buf_put(&early, extra.at, extra.len);
+	x->state = X_RELAY;
+	x->service_fd = -1;
+	x->relay = relay_start(&x->worker->loop, caller_fd, &early, fd, &x->early, on_relay_done, x,
+			       &err);
+	buf_fini(&early);
+	if (x->relay)
+		return;
+	snprintf(x->err, sizeof(x->err), "%.150s", err.msg);
+	trail_end(x);
+	x->state = X_OVER;
+	MHD_upgrade_action(x->upgrade, MHD_UPGRADE_ACTION_CLOSE);
+	x->worker->mhd_due = true;
+}

@@ -1,0 +1,610 @@
+/*
+ * The caller's side: accepting connections, libmicrohttpd's callbacks, and
+ * queueing answers.  MHD runs inside our loop, without a listener of its own.
+ *
+ * Its traps are handled here and nowhere else: it calls a suspended handler
+ * again, it does not watch suspended connections for a hang-up, it answers
+ * malformed requests by itself, and it takes an answer early only before the
+ * body.
+ */
+#include "gate/base/log.h"
+#include "proxy/worker_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONNECTION_MEMORY 16384 /* bytes; caps request heads, and most of an idle stream's cost */
+#define REPLY_BLOCK       65536
+#define IDLE_MS           300000 /* a kept connection without a request */
+#define ACCEPT_BATCH      32
+
+/* MHD_add_connection() calls the notification below from within. */
+static struct conn *being_adopted;
+
+/* --- connections --- */
+
+static void on_hang_up(struct watch *watch, uint32_t events)
+{
+	struct conn *c = (struct conn *)watch;
+
+	if (!(events & (EPOLLHUP | EPOLLERR)))
+		return;
+	c->gone = true;
+	if (c->exchange)
+		exchange_hang_up(c->exchange);
+}
+
+static void conn_free(struct conn *c)
+{
+	struct worker *w = c->worker;
+
+	loop_unwatch(&w->loop, &c->watch);
+	if (c->exchange)
+		c->exchange->conn = NULL;
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		w->conns = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	w->conn_count--;
+	free(c);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct conn *c = *socket_context;
+
+	(void)cls;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		*socket_context = being_adopted;
+		being_adopted->mhd = mhd;
+	} else if (c) {
+		*socket_context = NULL;
+		conn_free(c);
+	}
+}
+
+static bool fits(const struct conf_identity *i, const struct ucred *cred)
+{
+	if (!i->has_uid && !i->has_gid)
+		return false;
+	return (!i->has_uid || i->uid == cred->uid) && (!i->has_gid || i->gid == cred->gid);
+}
+
+static const struct conf_identity *find_identity(const struct conn *c, const struct ucred *cred,
+						 const char *named)
+{
+	const struct proxy_conf *conf = c->worker->conf;
+
+	for (size_t i = 0; i < c->listener->identity_count; i++) {
+		const struct conf_identity *one = &conf->identities[c->listener->identities[i]];
+
+		if (named ? !strcmp(one->name, named) : fits(one, cred))
+			return one;
+	}
+	return NULL;
+}
+
+/* Who asks: the first identity of the listener that fits, else what the listener says. */
+static void identify(struct conn *c, const char *named)
+{
+	struct ucred cred = {.pid = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	socklen_t len = sizeof(cred);
+	const struct conf_identity *found;
+
+	c->who.listener = c->listener->name;
+	c->who.has_cred = getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0;
+	c->who.uid = cred.uid;
+	c->who.gid = cred.gid;
+	c->who.pid = cred.pid;
+	found = find_identity(c, &cred, named);
+	snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, c->listener->name);
+	c->who.name = found ? found->name : "";
+	c->who.owner = found ? found->owner : c->owner;
+	c->who.profile = found ? found->profile : c->listener->otherwise;
+	c->known = c->who.profile && *c->who.profile;
+}
+
+int front_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
+		struct err *err)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct sockaddr_un peer = {.sun_family = AF_UNIX};
+
+	if (!c) {
+		close(fd);
+		return err_sys(err, "allocate a connection");
+	}
+	*c = (struct conn){.watch = {.fd = -1}, .worker = w, .listener = l, .fd = fd};
+	c->since_ms = w->loop.now_ms;
+	identify(c, identity);
+	c->next = w->conns;
+	if (c->next)
+		c->next->prev = c;
+	w->conns = c;
+	w->conn_count++;
+	/* No event is asked for: a hang-up is always told, once (edge-triggered). */
+	if (loop_watch(&w->loop, &c->watch, fd, EPOLLET, on_hang_up, err) < 0) {
+		close(fd);
+		conn_free(c);
+		return -1;
+	}
+	being_adopted = c;
+	if (MHD_add_connection(w->mhd, fd, (struct sockaddr *)&peer, sizeof(sa_family_t)) !=
+	    MHD_YES) {
+		/* MHD has closed the descriptor; the notification may have freed c. */
+		if (c->mhd == NULL)
+			conn_free(c);
+		return err_set(err, ERR_SYSTEM, "the HTTP library refused the connection");
+	}
+	w->mhd_due = true;
+	return 0;
+}
+
+static unsigned count_uid(const struct worker *w, uint32_t uid)
+{
+	unsigned n = 0;
+
+	for (const struct conn *c = w->conns; c; c = c->next)
+		n += c->who.uid == uid;
+	return n;
+}
+
+static bool too_many(const struct worker *w, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (w->conn_count >= w->conf->limits.connections)
+		return true;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	       w->conn_count >= w->conf->limits.connections_per_uid &&
+	       count_uid(w, cred.uid) >= w->conf->limits.connections_per_uid;
+}
+
+static void on_listener(struct watch *watch, uint32_t events)
+{
+	struct listener *l = (struct listener *)watch;
+	struct err err = {0};
+
+	(void)events;
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		int fd = accept4(l->conf->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		if (too_many(l->worker, fd)) {
+			log_line("listener %s: too many connections; one was closed",
+				 l->conf->name);
+			close(fd);
+		} else if (front_adopt(l->worker, l->conf, fd, NULL, &err) < 0) {
+			log_line("listener %s: %s", l->conf->name, err.msg);
+		}
+	}
+}
+
+int front_listen(struct worker *w, struct err *err)
+{
+	for (size_t i = 0; i < w->conf->listener_count; i++) {
+		struct listener *l = &w->listeners[i];
+
+		*l = (struct listener){
+			.watch = {.fd = -1}, .worker = w, .conf = &w->conf->listeners[i]};
+		/* Exclusive: one worker is woken for a caller, not all. */
+		if (loop_watch(&w->loop, &l->watch, l->conf->fd, EPOLLIN | EPOLLEXCLUSIVE,
+			       on_listener, err) < 0)
+			return err_wrap(err, "listener %s", l->conf->name);
+	}
+	return 0;
+}
+
+void front_stop_listening(struct worker *w)
+{
+	for (size_t i = 0; i < w->conf->listener_count; i++)
+		loop_unwatch(&w->loop, &w->listeners[i].watch);
+}
+
+/* --- libmicrohttpd's callbacks --- */
+
+/* The target stays as it was sent: canonical.c decodes it, once. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *s)
+{
+	(void)cls;
+	(void)mhd;
+	return strlen(s);
+}
+
+static struct conn *conn_of(struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* A request line has come. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *mhd)
+{
+	struct conn *c = conn_of(mhd);
+
+	(void)cls;
+	if (!c)
+		return NULL;
+	c->in_head = true;
+	c->since_ms = c->worker->loop.now_ms;
+	return exchange_create(c, span_of(target));
+}
+
+struct head_copy {
+	struct pair list[CANONICAL_HEADERS_MAX + 1];
+	size_t count;
+};
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *key,
+				 size_t key_len, const char *value, size_t value_len)
+{
+	struct head_copy *h = cls;
+
+	(void)kind;
+	if (h->count <= CANONICAL_HEADERS_MAX)
+		h->list[h->count++] =
+			(struct pair){{key, key_len}, {value ? value : "", value_len}};
+	return MHD_YES;
+}
+
+static void take_head(struct exchange *x, struct MHD_Connection *mhd, const char *method)
+{
+	struct head_copy headers = {.count = 0};
+	struct raw_head raw = {.method = span_of(method), .target = span_of(x->req.path)};
+
+	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, on_header, &headers);
+	raw.headers = headers.list;
+	raw.header_count = headers.count;
+	x->head_seen = true;
+	x->conn->in_head = false;
+	exchange_head(x, &raw);
+}
+
+/* True while MHD must not call: there is nothing to give it, or nothing to take. */
+static bool must_wait(const struct exchange *x, size_t untaken)
+{
+	switch (x->state) {
+	case X_LOOKUP:
+	case X_CHECK:
+	case X_UNDO:
+		return true;
+	case X_RECORD:
+		/* A denied upload is drained meanwhile. */
+		return x->upload_over || !x->call.refused.count;
+	case X_SENT:
+	case X_HELD:
+		return x->upload_over || untaken;
+	case X_HEAD:
+	case X_BODY:
+	case X_DRAIN:
+	case X_ANSWER:
+	case X_REPLYING:
+	case X_RELAY:
+	case X_OVER:
+		break;
+	}
+	return false;
+}
+
+static enum MHD_Result suspend(struct exchange *x)
+{
+	x->suspended = true;
+	MHD_suspend_connection(x->conn->mhd);
+	return MHD_YES;
+}
+
+void front_resume(struct exchange *x)
+{
+	struct worker *w = x->worker;
+
+	if (!x->conn || x->in_handler)
+		return;
+	if (x->suspended) {
+		x->suspended = false;
+		MHD_resume_connection(x->conn->mhd);
+		w->mhd_due = true;
+	}
+}
+
+/*
+ * MHD takes an answer before the body or behind it, not in the middle.  When a
+ * caller must be told in the middle, nothing was sent for this request yet, so
+ * the answer is written as it is and the connection ends.
+ */
+static void answer_raw(struct exchange *x)
+{
+	struct span body = buf_span(&x->answer.body);
+	char head[256];
+	int n = snprintf(head, sizeof(head),
+			 "HTTP/1.1 %d Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+			 "Connection: close\r\n\r\n",
+			 x->answer.status,
+			 x->answer.content_type ? x->answer.content_type : "text/plain", body.len);
+
+	/* Best effort: a caller that does not read it is cut off all the same. */
+	if (send(x->conn->fd, head, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) == n)
+		x->bytes_out = send(x->conn->fd, body.at, body.len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0
+				       ? body.len
+				       : 0;
+	shutdown(x->conn->fd, SHUT_RDWR);
+	trail_end(x);
+	x->state = X_OVER;
+}
+
+static enum MHD_Result settle(struct exchange *x, size_t untaken, bool first)
+{
+	if (x->state == X_ANSWER && !x->upload_over && !first) {
+		answer_raw(x);
+		return MHD_NO;
+	}
+	if (x->state == X_ANSWER)
+		return front_queue(x);
+	if (x->state == X_OVER)
+		return MHD_NO;
+	if (must_wait(x, untaken))
+		return suspend(x);
+	return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_len, void **context)
+{
+	struct exchange *x = *context;
+	bool first;
+	size_t untaken = 0;
+
+	(void)cls;
+	(void)url;
+	(void)version;
+	if (!x)
+		return MHD_NO;
+	if (x->suspended)
+		return MHD_YES; /* it was buffered before we suspended; MHD keeps it */
+	first = !x->head_seen;
+	x->in_handler = true;
+	if (first) {
+		take_head(x, mhd, method);
+	} else if (*upload_len) {
+		size_t taken = exchange_upload(x, (struct span){upload, *upload_len});
+
+		*upload_len -= taken;
+		untaken = *upload_len;
+	} else {
+		exchange_upload_end(x);
+	}
+	x->in_handler = false;
+	return settle(x, untaken, first);
+}
+
+/* MHD has let go of a request; without a head it was none. */
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
+			 enum MHD_RequestTerminationCode how)
+{
+	struct exchange *x = *context;
+	struct conn *c = conn_of(mhd);
+
+	(void)cls;
+	*context = NULL;
+	if (c) {
+		c->in_head = false;
+		c->used = true;
+		c->since_ms = c->worker->loop.now_ms;
+	}
+	if (!x) {
+		if (c)
+			trail_malformed(c);
+		return;
+	}
+	if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+		x->gone = true;
+		if (!strcmp(x->status, "ok"))
+			x->status = "aborted";
+	}
+	exchange_destroy(x);
+}
+
+static void on_mhd_log(void *cls, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
+static void on_mhd_log(void *cls, const char *fmt, va_list ap)
+{
+	char text[400];
+
+	(void)cls;
+	vsnprintf(text, sizeof(text), fmt, ap);
+	text[strcspn(text, "\n")] = '\0';
+	log_line("http: %s", text);
+}
+
+/* --- answers --- */
+
+static ssize_t end_of_reply(struct exchange *x)
+{
+	upcall_release(x->up);
+	x->up = NULL;
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/* MHD asks for more of a streamed reply. */
+static ssize_t on_more(void *cls, uint64_t pos, char *out, size_t max)
+{
+	struct exchange *x = cls;
+	struct span s;
+	size_t n;
+
+	(void)pos;
+	if (x->answer.kind != ANSWER_STREAM)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (!x->up)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	s = upcall_body(x->up);
+	if (!s.len && upcall_complete(x->up))
+		return end_of_reply(x);
+	if (!s.len) {
+		if (!x->suspended)
+			suspend(x);
+		return 0;
+	}
+	n = s.len < max ? s.len : max;
+	memcpy(out, s.at, n);
+	upcall_take(x->up, n);
+	x->bytes_out += n;
+	return (ssize_t)n;
+}
+
+static void on_upgraded(void *cls, struct MHD_Connection *mhd, void *con_cls, const char *extra,
+			size_t extra_len, MHD_socket sock, struct MHD_UpgradeResponseHandle *urh)
+{
+	struct exchange *x = cls;
+
+	(void)mhd;
+	(void)con_cls;
+	x->upgrade = urh;
+	/* From here on the relay watches the descriptor. */
+	loop_unwatch(&x->worker->loop, &x->conn->watch);
+	x->conn->upgraded = true;
+	exchange_relay(x, sock, (struct span){extra, extra_len});
+}
+
+static struct MHD_Response *make_response(struct exchange *x)
+{
+	struct answer *a = &x->answer;
+	struct span body = buf_span(&a->body);
+	int64_t len;
+
+	switch (a->kind) {
+	case ANSWER_LOCAL:
+		return MHD_create_response_from_buffer(body.len, (void *)(uintptr_t)body.at,
+						       MHD_RESPMEM_MUST_COPY);
+	case ANSWER_STREAM:
+		len = x->up ? upcall_length(x->up) : 0;
+		return MHD_create_response_from_callback(len < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)len,
+							 REPLY_BLOCK, on_more, x, NULL);
+	case ANSWER_UPGRADE:
+		return MHD_create_response_for_upgrade(on_upgraded, x);
+	case ANSWER_NONE:
+		break;
+	}
+	return NULL;
+}
+
+static void add_headers(struct exchange *x, struct MHD_Response *r)
+{
+	const struct answer *a = &x->answer;
+
+	if (a->content_type)
+		MHD_add_response_header(r, "Content-Type", a->content_type);
+	for (size_t i = 0; i < a->header_count; i++)
+		MHD_add_response_header(r, a->headers[i].key.at, a->headers[i].value.at);
+	MHD_add_response_header(r, x->receipt[0] ? "Sallyport-Audit" : "Sallyport-Id",
+				x->receipt[0] ? x->receipt : x->id);
+	if (a->kind == ANSWER_UPGRADE)
+		MHD_add_response_header(r, "Upgrade", x->req.upgrade_to);
+	if (a->close)
+		MHD_add_response_header(r, "Connection", "close");
+}
+
+enum MHD_Result front_queue(struct exchange *x)
+{
+	struct MHD_Response *r = make_response(x);
+	enum MHD_Result ok;
+
+	if (!r)
+		return MHD_NO;
+	if (x->answer.kind == ANSWER_LOCAL)
+		x->bytes_out = buf_len(&x->answer.body);
+	add_headers(x, r);
+	x->state = X_REPLYING;
+	ok = MHD_queue_response(x->conn->mhd, (unsigned)x->answer.status, r);
+	MHD_destroy_response(r);
+	if (ok != MHD_YES)
+		log_line("%s: the HTTP library refused the answer %d", x->id, x->answer.status);
+	return ok;
+}
+
+/* --- the daemon --- */
+
+static void on_mhd(struct watch *watch, uint32_t events)
+{
+	struct worker *w = (struct worker *)((char *)watch - offsetof(struct worker, mhd_watch));
+
+	(void)events;
+	w->mhd_due = true;
+}
+
+int front_open(struct worker *w, struct err *err)
+{
+	const union MHD_DaemonInfo *info;
+
+	w->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
+					  MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
+				  0, NULL, NULL, on_request, w, MHD_OPTION_EXTERNAL_LOGGER,
+				  on_mhd_log, NULL, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
+				  NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, w,
+				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
+				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, w,
+				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+				  MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_LIMIT,
+				  w->conf->limits.connections + 16, MHD_OPTION_CONNECTION_TIMEOUT,
+				  0u, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+	info = w->mhd ? MHD_get_daemon_info(w->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info)
+		return err_set(err, ERR_SYSTEM, "the HTTP library does not start");
+	return loop_watch(&w->loop, &w->mhd_watch, info->epoll_fd, EPOLLIN, on_mhd, err);
+}
+
+void front_close(struct worker *w)
+{
+	if (!w->mhd)
+		return;
+	loop_unwatch(&w->loop, &w->mhd_watch);
+	for (struct exchange *x = w->exchanges; x; x = x->next) {
+		exchange_hang_up(x);
+		if (x->relay) {
+			forward_abandon(x);
+			trail_end(x);
+			x->state = X_OVER;
+			MHD_upgrade_action(x->upgrade, MHD_UPGRADE_ACTION_CLOSE);
+		}
+		if (x->suspended)
+			front_resume(x);
+	}
+	MHD_run(w->mhd);
+	MHD_stop_daemon(w->mhd);
+	w->mhd = NULL;
+}
+
+/* Heads that do not come, and kept connections that nobody uses. */
+void front_tick(struct worker *w)
+{
+	const struct conf_limits *limits = &w->conf->limits;
+
+	for (struct conn *c = w->conns; c; c = c->next) {
+		uint64_t idle = w->loop.now_ms - c->since_ms;
+
+		if (c->exchange && c->exchange->head_seen)
+			continue;
+		if (idle > (c->used && !c->in_head ? IDLE_MS : limits->head_ms))
+			shutdown(c->fd, SHUT_RDWR);
+	}
+	for (struct exchange *x = w->exchanges, *next; x; x = next) {
+		next = x->next;
+		exchange_tick(x, w->loop.now_ms);
+		if (x->state == X_ANSWER && !x->upload_over && !x->suspended && x->conn)
+			answer_raw(x);
+	}
+}

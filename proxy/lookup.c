@@ -1,0 +1,236 @@
+/*
+ * Answers what an adapter needs to know: from the service, from the resolver,
+ * or, in `sallyport check --facts`, from the facts file.  All lookups of one
+ * step run side by side.
+ */
+#include "proxy/resolve.h"
+#include "proxy/worker_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct upcall_handlers lookup_handlers;
+
+/* All of them are answered: the exchange goes on where it asked. */
+static void go_on(struct exchange *x)
+{
+	x->deadline_ms = 0;
+	if (x->state == X_CHECK)
+		forward_check(x);
+	else
+		exchange_advance(x);
+}
+
+static void answered(struct lookup_run *run, int status)
+{
+	struct exchange *x = run->x;
+	enum jv_fault fault;
+	struct err err = {0};
+
+	run->lookup->answered = true;
+	run->lookup->status = status;
+	run->lookup->body = jv_null();
+	/* What is not JSON is no answer: the adapter sees null. */
+	if (status && buf_len(&run->body) &&
+	    jv_parse(x->arena, buf_span(&run->body), &run->lookup->body, &fault, &err) < 0)
+		run->lookup->status = status < 300 ? 0 : status;
+	buf_fini(&run->body);
+	if (run->up)
+		upcall_release(run->up);
+	run->up = NULL;
+	run->ticket = 0;
+	x->runs_open--;
+}
+
+static void on_head(void *arg, const struct reply_head *head)
+{
+	struct lookup_run *run = arg;
+
+	run->status = head->status;
+	lookup_handlers.data(arg);
+}
+
+static void on_data(void *arg)
+{
+	struct lookup_run *run = arg;
+	struct exchange *x = run->x;
+	struct span s = upcall_body(run->up);
+
+	buf_put(&run->body, s.at, s.len);
+	upcall_take(run->up, s.len);
+	if (!upcall_complete(run->up) && !buf_spent(&run->body))
+		return;
+	answered(run, buf_spent(&run->body) ? 0 : run->status);
+	if (!x->runs_open)
+		go_on(x);
+}
+
+static void on_room(void *arg)
+{
+	(void)arg;
+}
+
+static void on_fail(void *arg, enum upcall_fault fault)
+{
+	struct lookup_run *run = arg;
+	struct exchange *x = run->x;
+
+	(void)fault;
+	x->service->ops->forget(x->service->backend);
+	answered(run, 0);
+	if (!x->runs_open)
+		go_on(x);
+}
+
+static const struct upcall_handlers lookup_handlers = {
+	.head = on_head,
+	.data = on_data,
+	.room = on_room,
+	.fail = on_fail,
+};
+
+static bool start_get(struct exchange *x, struct lookup_run *run)
+{
+	struct upcall_request req = {.repeatable = true};
+	struct err err = {0};
+	struct buf head;
+
+	buf_init(&head, 16384);
+	buf_printf(&head, "GET %s HTTP/1.1\r\nHost: docker\r\n\r\n", run->lookup->target);
+	req.head = buf_span(&head);
+	if (!buf_spent(&head))
+		run->up = upcall_start(x->service->pool, &req, &lookup_handlers, run, &err);
+	buf_fini(&head);
+	if (!run->up)
+		snprintf(x->err, sizeof(x->err), "%.190s", err.msg);
+	return run->up != NULL;
+}
+
+/* True if the answer will come later; false if there is none, or it is there already. */
+static bool start_path(struct exchange *x, struct lookup_run *run, int *ret_status)
+{
+	struct worker *w = x->worker;
+	struct span path = span_of(run->lookup->target), ticket;
+
+	*ret_status = 0;
+	if (!x->service->conf->sees_files)
+		return false;
+	if (w->check) {
+		resolve_path(run->lookup->target, &run->body);
+		*ret_status = 200;
+		return false;
+	}
+	run->ticket = ++w->next_ticket;
+	ticket = (struct span){(const char *)&run->ticket, sizeof(run->ticket)};
+	if (!frame_put(&w->resolver, ticket, path))
+		return false;
+	return true;
+}
+
+static void start_one(struct exchange *x, struct lookup_run *run)
+{
+	int status = 0;
+	bool later;
+
+	if (check_facts(x->worker)) {
+		check_lookup(x->worker, run->lookup, x->arena);
+		x->runs_open--;
+		return;
+	}
+	later = run->lookup->kind == LOOKUP_GET ? start_get(x, run) : start_path(x, run, &status);
+	if (!later)
+		answered(run, status);
+}
+
+void lookup_start(struct exchange *x)
+{
+	x->runs_open = 1; /* held until all are started, so that none ends the step early */
+	x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.engine_ms;
+	for (size_t i = 0; i < x->call.lookup_count; i++) {
+		struct lookup_run *run = &x->runs[i];
+
+		if (x->call.lookups[i].answered)
+			continue;
+		*run = (struct lookup_run){.x = x, .lookup = &x->call.lookups[i]};
+		buf_init(&run->body, LOOKUP_REPLY_MAX);
+		x->runs_open++;
+		start_one(x, run);
+	}
+	if (--x->runs_open == 0)
+		go_on(x);
+}
+
+void lookup_abandon(struct exchange *x)
+{
+	for (size_t i = 0; i < x->call.lookup_count && i < LOOKUPS_MAX; i++) {
+		struct lookup_run *run = &x->runs[i];
+
+		if (run->up)
+			upcall_release(run->up);
+		run->up = NULL;
+		run->ticket = 0;
+		buf_fini(&run->body);
+	}
+	x->runs_open = 0;
+}
+
+/* What has not been answered by now counts as unreachable. */
+void lookup_timeout(struct exchange *x)
+{
+	for (size_t i = 0; i < x->call.lookup_count; i++)
+		if (!x->call.lookups[i].answered)
+			answered(&x->runs[i], 0);
+	x->runs_open = 0;
+	go_on(x);
+}
+
+static struct lookup_run *find_ticket(struct worker *w, uint64_t ticket)
+{
+	for (struct exchange *x = w->exchanges; x; x = x->next)
+		for (size_t i = 0; x->runs_open && i < x->call.lookup_count; i++)
+			if (x->runs[i].ticket == ticket)
+				return &x->runs[i];
+	return NULL;
+}
+
+void lookup_path_answer(struct worker *w)
+{
+	struct span frame;
+	uint64_t ticket;
+
+	while (frame_next(&w->resolver, &frame)) {
+		struct lookup_run *run;
+		struct exchange *x;
+
+		if (frame.len < sizeof(ticket))
+			continue;
+		memcpy(&ticket, frame.at, sizeof(ticket));
+		run = ticket ? find_ticket(w, ticket) : NULL;
+		if (!run)
+			continue; /* its exchange is gone */
+		frame = span_skip(frame, sizeof(ticket));
+		buf_put(&run->body, frame.at, frame.len);
+		x = run->x;
+		answered(run, 200);
+		if (!x->runs_open)
+			go_on(x);
+	}
+}
+
+/* Questions that were under way have no answer; unknown is denied. */
+void lookup_resolver_lost(struct worker *w)
+{
+	for (struct exchange *x = w->exchanges, *next; x; x = next) {
+		bool waited = false;
+
+		next = x->next;
+		for (size_t i = 0; x->runs_open && i < x->call.lookup_count; i++) {
+			if (!x->runs[i].ticket)
+				continue;
+			waited = true;
+			answered(&x->runs[i], 0);
+		}
+		if (waited && !x->runs_open)
+			go_on(x);
+	}
+}

@@ -1,0 +1,220 @@
+/*
+ * What an exchange leaves in the audit log.
+ */
+#include "gate/base/log.h"
+#include "gate/base/uuid.h"
+#include "proxy/worker_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct span json_text(struct arena *a, struct buf *b)
+{
+	struct span s = buf_span(b);
+	char *copy = buf_spent(b) ? NULL : arena_strndup(a, s.at, s.len);
+
+	buf_fini(b);
+	return copy ? (struct span){copy, s.len} : (struct span){"", 0};
+}
+
+static void add_member(struct buf *b, const char *key, const char *value, bool first)
+{
+	if (!value || !*value)
+		return;
+	if (!first)
+		buf_puts(b, ",");
+	jv_write_str(b, span_of(key));
+	buf_puts(b, ":");
+	jv_write_str(b, span_of(value));
+}
+
+static struct span violations_json(const struct decision *d, struct arena *a)
+{
+	struct buf b;
+
+	buf_init(&b, RECORD_LINE_MAX);
+	if (!d->violations.count) {
+		buf_fini(&b);
+		return (struct span){"", 0};
+	}
+	buf_puts(&b, "[");
+	for (size_t i = 0; i < d->violations.count; i++) {
+		const struct violation *v = &d->violations.list[i];
+
+		buf_puts(&b, i ? ",{" : "{");
+		add_member(&b, "reason", reason_name(v->reason), true);
+		add_member(&b, "rule", v->rule, false);
+		add_member(&b, "field", v->field, false);
+		add_member(&b, "value", v->value, false);
+		add_member(&b, "text", v->text, false);
+		buf_puts(&b, "}");
+	}
+	buf_puts(&b, "]");
+	return json_text(a, &b);
+}
+
+static struct span changes_json(const struct decision *d, struct arena *a)
+{
+	struct buf b;
+
+	if (!d->change_count)
+		return (struct span){"", 0};
+	buf_init(&b, RECORD_LINE_MAX);
+	buf_puts(&b, "[");
+	for (size_t i = 0; i < d->change_count; i++) {
+		const struct change *c = &d->changes[i];
+
+		buf_puts(&b, i ? ",{" : "{");
+		add_member(&b, "fact", harden_fact(c->what), true);
+		add_member(&b, "field", c->field, false);
+		add_member(&b, "rule", c->rule, false);
+		buf_puts(&b, ",\"to\":");
+		jv_write(&b, &c->value);
+		buf_puts(&b, "}");
+	}
+	buf_puts(&b, "]");
+	return json_text(a, &b);
+}
+
+static struct span warnings_json(const struct exchange *x, struct arena *a)
+{
+	const struct decision *d = &x->decision;
+	struct buf b;
+	bool any = false;
+
+	if (!d->warning_count && !x->call.warning_count)
+		return (struct span){"", 0};
+	buf_init(&b, RECORD_LINE_MAX);
+	buf_puts(&b, "[");
+	for (size_t i = 0; i < x->call.warning_count; i++, any = true) {
+		buf_puts(&b, any ? "," : "");
+		jv_write_str(&b, span_of(x->call.warnings[i].text));
+	}
+	for (size_t i = 0; i < d->warning_count; i++, any = true) {
+		buf_puts(&b, any ? "," : "");
+		jv_write_str(&b, span_of(d->warnings[i].text));
+	}
+	buf_puts(&b, "]");
+	return json_text(a, &b);
+}
+
+static void fill_who_and_what(const struct exchange *x, struct record *r)
+{
+	const struct identity *who = &x->conn->who;
+
+	r->surface = x->service->ops->kind;
+	r->backend = x->service->conf->name;
+	r->listener = who->listener;
+	r->identity = who->name;
+	r->owner = who->owner;
+	r->has_cred = who->has_cred;
+	r->uid = who->uid;
+	r->gid = who->gid;
+	r->pid = who->pid;
+	r->op = operation_name(x->call.op);
+	r->op_class = op_class_name(operation_class(x->call.op));
+	r->method = x->req.method;
+	r->path = x->req.path;
+	r->object_kind = x->call.object.kind;
+	r->object_id = x->call.object.id;
+	r->object_name = x->call.object.name;
+}
+
+static void fill_judged(const struct exchange *x, struct record *r, struct arena *a)
+{
+	const struct decision *d = &x->decision;
+	struct buf facts;
+
+	r->verdict = verdict_name(d->verdict);
+	r->would = d->mode != MODE_ENFORCE ? verdict_name(d->would) : "";
+	r->mode = d->mode != MODE_ENFORCE ? rule_mode_name(d->mode) : "";
+	r->reason = d->violations.count ? reason_name(d->violations.list[0].reason) : "";
+	r->rule = d->violations.count ? d->violations.list[0].rule : d->rule;
+	r->profile = d->profile;
+	r->profile_sha256 = d->profile_hash;
+	r->violations = violations_json(d, a);
+	r->changes = changes_json(d, a);
+	r->warnings = warnings_json(x, a);
+	if (!x->has_facts)
+		return;
+	buf_init(&facts, RECORD_LINE_MAX);
+	jv_write(&facts, &x->facts);
+	r->facts = json_text(a, &facts);
+}
+
+void trail_decision(const struct exchange *x, struct record *ret, struct arena *a)
+{
+	*ret = (struct record){.type = RECORD_DECISION, .id = x->id};
+	fill_who_and_what(x, ret);
+	ret->body_bytes = buf_len(&x->body);
+	ret->body_sha256 = x->body_sha256;
+	ret->sent_sha256 = x->sent_sha256;
+	fill_judged(x, ret, a);
+}
+
+static void fill_outcome(const struct exchange *x, struct record *r)
+{
+	r->status = x->status;
+	r->http = x->http;
+	r->err = x->err;
+	r->bytes_in = x->bytes_in;
+	r->bytes_out = x->bytes_out;
+	r->dur_ms = x->worker->loop.now_ms - x->started_ms;
+	r->client_gone = x->gone;
+	if (x->call.reply == REPLY_LAUNCH && x->service->ops->created)
+		r->created = x->service->ops->created(&x->call);
+}
+
+/* The outcome of a decision, or the one record of a read.  Once. */
+void trail_end(struct exchange *x)
+{
+	char id[UUID_TEXT_LEN + 1];
+	struct record r = {.type = RECORD_READ, .id = x->id};
+
+	if (x->recorded || x->worker->check || !x->conn)
+		return;
+	x->recorded = true;
+	if (x->decided && !x->allow_on_record)
+		return; /* a denial is complete by itself */
+	if (!x->head_seen) {
+		trail_malformed(x->conn);
+		return;
+	}
+	if (x->allow_on_record) {
+		uuid_make(id);
+		r = (struct record){.type = RECORD_OUTCOME, .id = id, .of = x->id};
+		r.op = operation_name(x->call.op);
+		if (x->decision.violations.count)
+			r.reason = reason_name(x->decision.violations.list[0].reason);
+	} else {
+		fill_who_and_what(x, &r);
+		fill_judged(x, &r, x->arena);
+	}
+	fill_outcome(x, &r);
+	if (audit_tell(x->worker->audit, &r) < 0)
+		log_line("%s: its %s could not be recorded", x->id, record_type_name(r.type));
+}
+
+/* MHD answered by itself; nothing of it went anywhere. */
+void trail_malformed(struct conn *c)
+{
+	char id[UUID_TEXT_LEN + 1];
+	struct record r = {.type = RECORD_MALFORMED, .id = id};
+
+	if (c->worker->check) {
+		check_malformed(c->worker);
+		return;
+	}
+	uuid_make(id);
+	r.listener = c->who.listener;
+	r.identity = c->who.name;
+	r.owner = c->who.owner;
+	r.has_cred = c->who.has_cred;
+	r.uid = c->who.uid;
+	r.gid = c->who.gid;
+	r.pid = c->who.pid;
+	r.verdict = verdict_name(VERDICT_DENY);
+	r.reason = reason_name(REASON_malformed);
+	if (audit_tell(c->worker->audit, &r) < 0)
+		log_line("a malformed request could not be recorded");
+}

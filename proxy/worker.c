@@ -1,0 +1,294 @@
+/*
+ * A worker: what it is made of, and its loop.
+ */
+#include "proxy/worker.h"
+
+#include "gate/base/io.h"
+#include "gate/base/log.h"
+#include "proxy/worker_priv.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RESOLVER_QUEUE (1u << 20) /* bytes of questions */
+#define MHD_RUNS       8          /* before others get their turn */
+
+const struct conf_limits conf_default_limits = {
+	.connections = 4096,
+	.connections_per_uid = 1024,
+	.body_bytes = 1u << 20,
+	.bodies_bytes = 64u << 20,
+	.head_ms = 30000,
+	.body_ms = 30000,
+	.engine_ms = 60000,
+};
+
+#define WORKER_OF(member, ptr) ((struct worker *)((char *)(ptr)-offsetof(struct worker, member)))
+
+/* --- the auditor and the resolver --- */
+
+static void on_audit(struct watch *watch, uint32_t events);
+
+/* The client opens and closes its descriptor by itself; the watch follows. */
+static void follow_audit(struct worker *w)
+{
+	int fd = audit_client_fd(w->audit);
+	uint32_t want = EPOLLIN | (audit_client_waiting(w->audit) ? EPOLLOUT : 0);
+	struct err err = {0};
+
+	if (fd != w->audit_watch.fd) {
+		loop_forget(&w->loop, &w->audit_watch);
+		if (fd >= 0 && loop_watch(&w->loop, &w->audit_watch, fd, want, on_audit, &err) < 0)
+			log_line("auditor: %s", err.msg);
+		return;
+	}
+	loop_change(&w->loop, &w->audit_watch, want);
+}
+
+static void on_audit(struct watch *watch, uint32_t events)
+{
+	struct worker *w = WORKER_OF(audit_watch, watch);
+
+	(void)events;
+	audit_client_read(w->audit);
+	follow_audit(w);
+}
+
+static void on_resolver(struct watch *watch, uint32_t events)
+{
+	struct worker *w = WORKER_OF(resolver_watch, watch);
+	bool alive = true;
+
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		alive = frame_fill(&w->resolver);
+	lookup_path_answer(w);
+	if (alive)
+		return;
+	loop_unwatch(&w->loop, &w->resolver_watch);
+	frame_close(&w->resolver);
+	lookup_resolver_lost(w);
+}
+
+static void attach_resolver(struct worker *w, int fd)
+{
+	struct err err = {0};
+
+	loop_unwatch(&w->loop, &w->resolver_watch);
+	frame_close(&w->resolver);
+	lookup_resolver_lost(w);
+	frame_init(&w->resolver, fd, RESOLVER_QUEUE);
+	if (loop_watch(&w->loop, &w->resolver_watch, fd, EPOLLIN, on_resolver, &err) < 0)
+		log_line("resolver: %s", err.msg);
+}
+
+static void flush_resolver(struct worker *w)
+{
+	if (!frame_alive(&w->resolver) || !frame_waiting(&w->resolver))
+		return;
+	if (!frame_flush(&w->resolver)) {
+		loop_forget(&w->loop, &w->resolver_watch);
+		lookup_resolver_lost(w);
+		return;
+	}
+	loop_change(&w->loop, &w->resolver_watch,
+		    EPOLLIN | (frame_waiting(&w->resolver) ? EPOLLOUT : 0));
+}
+
+/* --- what a worker is made of --- */
+
+static void service_lost(void *arg)
+{
+	struct service *s = arg;
+
+	s->ops->forget(s->backend);
+}
+
+static int open_service(struct worker *w, size_t i, struct err *err)
+{
+	struct service *s = &w->services[i];
+	const struct conf_backend *conf = &w->conf->backends[i];
+	struct backend_conf backend = {.name = conf->name};
+
+	s->conf = conf;
+	s->ops = backend_find(conf->kind);
+	if (!s->ops)
+		return err_set(err, ERR_CONFIG, "backend %s: no kind is called '%s'", conf->name,
+			       conf->kind);
+	s->backend = s->ops->open(&backend, err);
+	if (!s->backend)
+		return err_wrap(err, "backend %s", conf->name);
+	s->pool = upstream_open(&w->loop, conf->socket, service_lost, s);
+	if (!s->pool)
+		return err_set(err, ERR_CONFIG, "backend %s: %s is no usable socket path",
+			       conf->name, conf->socket);
+	return 0;
+}
+
+static int check_profiles(const struct worker *w, struct err *err)
+{
+	const struct proxy_conf *conf = w->conf;
+
+	for (size_t i = 0; i < conf->identity_count; i++)
+		if (!engine_profile(w->rules, conf->identities[i].profile))
+			return err_set(err, ERR_CONFIG, "identity %s: no profile is called '%s'",
+				       conf->identities[i].name, conf->identities[i].profile);
+	for (size_t i = 0; i < conf->listener_count; i++) {
+		const char *otherwise = conf->listeners[i].otherwise;
+
+		if (otherwise && *otherwise && !engine_profile(w->rules, otherwise))
+			return err_set(err, ERR_CONFIG, "listener %s: no profile is called '%s'",
+				       conf->listeners[i].name, otherwise);
+	}
+	return 0;
+}
+
+static int fill_worker(struct worker *w, const struct proxy_conf *conf, struct err *err)
+{
+	jv_init();
+	w->audit_watch.fd = w->resolver_watch.fd = w->control_watch.fd = w->mhd_watch.fd = -1;
+	frame_init(&w->resolver, -1, 0);
+	w->services = calloc(conf->backend_count + 1, sizeof(*w->services));
+	w->listeners = calloc(conf->listener_count + 1, sizeof(*w->listeners));
+	w->audit = audit_client_create();
+	if (!w->services || !w->listeners || !w->audit)
+		return err_sys(err, "allocate a worker");
+	for (size_t i = 0; i < conf->listener_count; i++)
+		w->listeners[i].watch.fd = -1;
+	if (loop_open(&w->loop, err) < 0)
+		return -1;
+	w->rules = engine_open(conf->rules, conf->rule_count, &conf->rule_limits, err);
+	if (!w->rules || check_profiles(w, err) < 0)
+		return -1;
+	for (size_t i = 0; i < conf->backend_count; i++)
+		if (open_service(w, i, err) < 0)
+			return -1;
+	return front_open(w, err);
+}
+
+struct worker *worker_open(const struct proxy_conf *conf, struct err *err)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		err_sys(err, "allocate a worker");
+		return NULL;
+	}
+	w->conf = conf;
+	w->loop.epfd = -1;
+	w->control_fd = -1;
+	if (fill_worker(w, conf, err) == 0)
+		return w;
+	worker_close(w);
+	return NULL;
+}
+
+void worker_close(struct worker *w)
+{
+	if (!w)
+		return;
+	front_close(w);
+	for (size_t i = 0; w->services && i < w->conf->backend_count; i++) {
+		upstream_close(w->services[i].pool);
+		if (w->services[i].backend)
+			w->services[i].ops->close(w->services[i].backend);
+	}
+	if (w->audit)
+		audit_client_destroy(w->audit);
+	frame_close(&w->resolver);
+	engine_close(w->rules);
+	loop_close(&w->loop);
+	free(w->services);
+	free(w->listeners);
+	free(w);
+}
+
+/* --- the supervisor's word --- */
+
+static void drop_fds(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+static void obey(struct worker *w, char tag, const int *fds, size_t count)
+{
+	struct err err = {0};
+
+	if (tag == 's') {
+		w->stopping = true;
+		front_stop_listening(w);
+	}
+	if ((tag == 'a' || tag == 'r') && count == 1 && io_nonblock(fds[0], &err) == 0) {
+		if (tag == 'a') {
+			audit_client_attach(w->audit, fds[0]);
+			follow_audit(w);
+		} else {
+			attach_resolver(w, fds[0]);
+		}
+		return;
+	}
+	drop_fds(fds, count);
+}
+
+static void on_control(struct watch *watch, uint32_t events)
+{
+	struct worker *w = WORKER_OF(control_watch, watch);
+	struct err err = {0};
+	int fds[IO_FDS_MAX];
+	size_t count = 0;
+	char tag;
+
+	(void)events;
+	if (io_recv_fds(w->control_fd, &tag, fds, &count, &err) == 1) {
+		obey(w, tag, fds, count);
+		return;
+	}
+	loop_unwatch(&w->loop, &w->control_watch);
+	w->control_fd = -1; /* the supervisor is gone */
+}
+
+/* --- the loop --- */
+
+void worker_turn(struct worker *w, int timeout_ms)
+{
+	for (int i = 0; w->mhd_due && i < MHD_RUNS; i++) {
+		w->mhd_due = false;
+		MHD_run(w->mhd);
+	}
+	audit_client_flush(w->audit);
+	follow_audit(w);
+	flush_resolver(w);
+	loop_turn(&w->loop, w->mhd_due ? 0 : timeout_ms);
+	if (w->loop.now_ms < w->tick_ms)
+		return;
+	w->tick_ms = w->loop.now_ms + WORKER_TICK_MS;
+	audit_client_tick(w->audit, w->loop.now_ms);
+	follow_audit(w);
+	front_tick(w);
+}
+
+static bool is_done(const struct worker *w)
+{
+	return w->control_fd < 0 || (w->stopping && !w->exchanges);
+}
+
+int worker_run(struct worker *w, int control_fd)
+{
+	struct err err = {0};
+
+	w->control_fd = control_fd;
+	if (loop_watch(&w->loop, &w->control_watch, control_fd, EPOLLIN, on_control, &err) < 0 ||
+	    front_listen(w, &err) < 0 || io_send_fds(control_fd, 'y', NULL, 0, &err) < 0) {
+		log_line("%s", err.msg);
+		return 1;
+	}
+	while (!is_done(w))
+		worker_turn(w, WORKER_TICK_MS);
+	/* Outcomes that were just queued are still to be sent. */
+	front_close(w);
+	audit_client_flush(w->audit);
+	return 0;
+}

@@ -1,0 +1,242 @@
+/*
+ * worker_priv.h - what the parts of a worker share: the worker, its service
+ * pools, its connections, its exchanges.
+ */
+#ifndef PROXY_WORKER_PRIV_H
+#define PROXY_WORKER_PRIV_H
+
+#include "audit/client.h"
+#include "backends/backend.h"
+#include "gate/base/frame.h"
+#include "proxy/canonical.h"
+#include "proxy/conf.h"
+#include "proxy/loop.h"
+#include "proxy/relay.h"
+#include "proxy/upstream.h"
+#include "proxy/worker.h"
+#include "rules/engine.h"
+
+#include <microhttpd.h>
+
+#define WORKER_TICK_MS   250
+#define ARENA_CAP        (16u << 20) /* bytes one request may take in all */
+#define HELD_REPLY_MAX   (16u << 20) /* bytes of a reply that is held and filtered */
+#define LOOKUP_REPLY_MAX (1u << 20)  /* bytes of one lookup's answer */
+#define DRAIN_MAX        (8u << 20)  /* bytes of a refused upload that are read before the answer */
+
+/* A guarded service: the adapter and the connections to it. */
+struct service {
+	const struct conf_backend *conf;
+	const struct backend_ops *ops;
+	struct backend *backend;
+	struct upstream *pool;
+};
+
+struct listener {
+	struct watch watch; /* first */
+	struct worker *worker;
+	const struct conf_listener *conf;
+};
+
+/* A caller's connection. */
+struct conn {
+	struct watch watch; /* first: hang-up only, edge-triggered */
+	struct worker *worker;
+	const struct conf_listener *listener;
+	struct identity who;
+	char owner[160];
+	bool known; /* the listener lets this caller in */
+	int fd;
+	struct MHD_Connection *mhd;
+	struct exchange *exchange; /* the request in progress, or NULL */
+	bool gone;                 /* the caller has hung up */
+	bool upgraded;             /* the relay watches the descriptor now */
+	uint64_t since_ms;         /* of the state below */
+	bool in_head;              /* a request line has come, its head is not complete */
+	bool used;                 /* a request has been completed on it */
+	struct conn *prev, *next;
+};
+
+enum exchange_state {
+	X_HEAD = 0, /* the request line has come */
+	X_BODY,     /* an inspected body is being collected */
+	X_DRAIN,    /* refused; the upload is read and dropped before the answer */
+	X_LOOKUP,   /* the adapter's lookups are under way */
+	X_RECORD,   /* waiting for the decision to be durable */
+	X_SENT,     /* forwarded; a streamed body may still be coming */
+	X_HELD,     /* the reply is being collected, to be filtered */
+	X_CHECK,    /* what was made is being looked at */
+	X_UNDO,     /* what was made is being removed */
+	X_ANSWER,   /* the answer is known and can be queued */
+	X_REPLYING, /* queued; a streamed body may still be coming */
+	X_RELAY,    /* upgraded */
+	X_OVER      /* nothing more will happen; MHD has still to let go of it */
+};
+
+enum answer_kind {
+	ANSWER_NONE = 0, /* end the connection without one */
+	ANSWER_LOCAL,    /* status and body of our own */
+	ANSWER_STREAM,   /* the service's reply as it comes */
+	ANSWER_UPGRADE
+};
+
+struct answer {
+	enum answer_kind kind;
+	int status;
+	const char *content_type; /* ANSWER_LOCAL */
+	struct buf body;          /* ANSWER_LOCAL */
+	struct pair *headers;     /* of the service, those that cross */
+	size_t header_count;
+	bool close; /* end the connection behind it */
+};
+
+struct lookup_run {
+	struct exchange *x;
+	struct lookup *lookup;
+	struct upcall *up; /* NULL: a path, or answered */
+	int status;
+	struct buf body;
+	uint64_t ticket; /* of a path question */
+};
+
+struct exchange {
+	struct exchange *prev, *next;
+	struct worker *worker;
+	struct conn *conn;
+	struct service *service;
+	struct arena *arena;
+	const struct profile *profile;
+	enum exchange_state state;
+
+	char id[40];
+	struct canonical req;
+	struct backend_call call;
+	struct decision decision;
+	struct jv facts;
+	bool has_facts;
+	bool permitted;    /* decide() said so */
+	char receipt[256]; /* Sallyport-Audit header, "" without */
+
+	bool suspended;       /* MHD will not call until resumed */
+	bool upload_over;     /* MHD has given all of the body */
+	bool gone;            /* the caller has hung up */
+	bool head_seen;       /* the handler has been called for it */
+	bool in_handler;      /* MHD waits for what we return */
+	bool decided;         /* a decision record was made */
+	bool allow_on_record; /* ... and it allows: an outcome must follow */
+	bool forwarded;       /* bytes went to the service */
+	bool check_printed;
+	bool recorded; /* its end is on record */
+	bool waits_receipt;
+	struct buf body; /* inspected request body */
+	uint64_t drained;
+
+	struct lookup_run runs[LOOKUPS_MAX];
+	size_t runs_open;
+	int steps;
+
+	struct upcall *up;
+	struct outgoing out;
+	struct buf held;
+	struct answer answer;
+	struct relay *relay;
+	struct MHD_UpgradeResponseHandle *upgrade;
+	int service_fd;   /* after a 101, until the relay has it */
+	struct buf early; /* the service's bytes behind the 101 */
+
+	uint64_t started_ms, deadline_ms;
+	int http;           /* what the caller was told, or would have been */
+	const char *status; /* ok, fail, aborted, denied */
+	char err[200];
+	uint64_t bytes_in, bytes_out;
+	char sent_sha256[72], body_sha256[72];
+};
+
+struct worker {
+	const struct proxy_conf *conf;
+	struct loop loop;
+	struct MHD_Daemon *mhd;
+	struct watch mhd_watch;
+	bool mhd_due; /* run MHD before the loop waits again */
+	struct engine *rules;
+	struct service *services;
+	struct listener *listeners;
+	struct conn *conns;
+	unsigned conn_count;
+	struct exchange *exchanges;
+	uint64_t bodies_bytes; /* held by inspected bodies */
+
+	struct audit_client *audit;
+	struct watch audit_watch;
+	struct frame_conn resolver;
+	struct watch resolver_watch;
+	uint64_t next_ticket;
+	uint64_t tick_ms;
+
+	int control_fd;
+	struct watch control_watch;
+	bool stopping;
+
+	struct check *check; /* set in `sallyport check`: judge, print, forward nothing */
+};
+
+/* worker.c: one turn of the loop */
+void worker_turn(struct worker *w, int timeout_ms);
+
+/* front.c */
+int front_open(struct worker *w, struct err *err);
+void front_close(struct worker *w);
+int front_listen(struct worker *w, struct err *err);
+void front_stop_listening(struct worker *w);
+int front_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
+		struct err *err);
+void front_tick(struct worker *w);
+void front_resume(struct exchange *x);
+enum MHD_Result front_queue(struct exchange *x); /* the answer, from within the handler */
+
+/* exchange.c: called by the front */
+struct exchange *exchange_create(struct conn *c, struct span target);
+void exchange_head(struct exchange *x, const struct raw_head *raw);
+size_t exchange_upload(struct exchange *x, struct span piece); /* how much was taken */
+void exchange_upload_end(struct exchange *x);
+void exchange_hang_up(struct exchange *x);
+void exchange_destroy(struct exchange *x); /* MHD has let go of it */
+void exchange_tick(struct exchange *x, uint64_t now_ms);
+void exchange_relay(struct exchange *x, int caller_fd, struct span extra);
+
+/* exchange.c: called by the parts below */
+void exchange_refuse(struct exchange *x, enum reason reason, const char *field, const char *text);
+void exchange_answer_refusal(struct exchange *x);
+void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it */
+void exchange_advance(struct exchange *x);
+bool exchange_may_release(const struct exchange *x);
+
+/* forward.c: sends the judged request and brings the reply back */
+int forward_prepare(struct exchange *x); /* renders; -1: it was refused instead */
+void forward(struct exchange *x, const struct audit_receipt *receipt);
+void forward_upload(struct exchange *x);
+void forward_abandon(struct exchange *x);
+void forward_check(struct exchange *x); /* go on after check lookups */
+
+/* lookup.c */
+void lookup_start(struct exchange *x);
+void lookup_abandon(struct exchange *x);
+void lookup_path_answer(struct worker *w);
+void lookup_resolver_lost(struct worker *w);
+void lookup_timeout(struct exchange *x);
+
+/* trail.c: records */
+void trail_decision(const struct exchange *x, struct record *ret, struct arena *a);
+void trail_end(struct exchange *x); /* outcome, or the one record of a read */
+void trail_malformed(struct conn *c);
+
+/* refusal.c */
+void refusal_message(const struct exchange *x, struct buf *out);
+
+/* check.c */
+void check_print(struct exchange *x);
+const struct jv *check_facts(const struct worker *w);
+void check_malformed(struct worker *w);
+void check_lookup(struct worker *w, struct lookup *l, struct arena *a);
+
+#endif
