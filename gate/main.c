@@ -1,7 +1,29 @@
-#include <stdio.h>
+#include "gate/command.h"
 
-int main(void)
+#include "gate/base/jv.h"
+
+#include <string.h>
+
+int main(int argc, char **argv)
 {
-	puts("sallyport " SALLYPORT_VERSION);
-	return 0;
+	const struct command *c;
+	struct err err = {0};
+	struct args args;
+	int words = 0;
+
+	jv_init();
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		run_help(&(struct args){0});
+		return argc < 2 ? EXIT_CANNOT : EXIT_YES;
+	}
+	if (strcmp(argv[1], "--version") == 0)
+		return run_version(&(struct args){0});
+	c = command_find(argc - 1, argv + 1, &words, &err);
+	if (!c || command_parse(c, argc - 1 - words, argv + 1 + words, &args, &err) < 0)
+		return command_failed(&err);
+	if (args.help) {
+		command_help(c, stdout);
+		return EXIT_YES;
+	}
+	return command_run(c, &args);
 }

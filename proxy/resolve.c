@@ -186,9 +186,9 @@ static void absent(struct walk *w, struct span name)
 	w->kind = "absent";
 }
 
+/* name is NUL-terminated. */
 static bool step(struct walk *w, struct span name)
 {
-	char text[NAME_MAX + 1];
 	auto_fd int fd = -1;
 
 	if (!S_ISDIR(w->st.st_mode)) {
@@ -197,13 +197,7 @@ static bool step(struct walk *w, struct span name)
 	}
 	if (span_is(name, ".."))
 		return go_up(w);
-	if (name.len > NAME_MAX) {
-		unknown(w, "a name on the way is too long");
-		return false;
-	}
-	memcpy(text, name.at, name.len);
-	text[name.len] = '\0';
-	fd = openat(w->at, text, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(w->at, name.at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		absent(w, name);
 		return false;
@@ -241,7 +235,7 @@ static const char *kind_of(mode_t mode)
 static void walk_all(struct walk *w)
 {
 	while (!w->kind) {
-		char text[NAME_MAX + 2];
+		char text[NAME_MAX + 1];
 		struct span rest = buf_span(&w->todo), name;
 
 		while (rest.len && *rest.at == '/')
@@ -257,6 +251,7 @@ static void walk_all(struct walk *w)
 		}
 		/* A copy: following a link replaces what is to be walked. */
 		memcpy(text, name.at, name.len);
+		text[name.len] = '\0';
 		buf_consume(&w->todo, buf_len(&w->todo) - rest.len);
 		name.at = text;
 		if (!span_is(name, ".") && !step(w, name))

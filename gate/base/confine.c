@@ -7,6 +7,8 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -140,6 +142,17 @@ int confine_calls(const struct confine_call *calls, size_t count, struct err *er
 		return 0;
 	errno = -rc;
 	return err_sys(err, "install the system call filter (%s)", at);
+}
+
+void confine_call_name(int nr, char *out, size_t size)
+{
+	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
+
+	if (name)
+		snprintf(out, size, "%s", name);
+	else
+		snprintf(out, size, "number %d", nr);
+	free(name);
 }
 
 bool confine_has_filter(void)

@@ -60,6 +60,9 @@ int confine_no_dumps(struct err *err);
    this architecture lacks are passed over; unknown ones are an error. */
 int confine_calls(const struct confine_call *calls, size_t count, struct err *err);
 
+/* The name of a system call of this architecture, or its number. */
+void confine_call_name(int nr, char *out, size_t size);
+
 /* What the kernel offers, for `doctor`. */
 bool confine_has_filter(void);
 int confine_landlock_version(void); /* 0: none */

@@ -1,0 +1,135 @@
+#include "gate/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char magic[] = "sallyport-bundle 1\n";
+
+void bundle_begin(struct buf *out)
+{
+	buf_puts(out, magic);
+}
+
+void bundle_put(struct buf *out, struct span name, struct span text)
+{
+	uint32_t name_len = (uint32_t)name.len;
+	uint64_t text_len = text.len;
+
+	buf_put(out, &name_len, sizeof(name_len));
+	buf_put(out, &text_len, sizeof(text_len));
+	buf_put(out, name.at, name.len);
+	buf_put(out, text.at, text.len);
+}
+
+bool bundle_start(struct span *rest)
+{
+	if (!span_starts(*rest, magic))
+		return false;
+	*rest = span_skip(*rest, sizeof(magic) - 1);
+	return true;
+}
+
+static bool take(struct span *rest, uint64_t len, struct span *ret)
+{
+	if (len > rest->len)
+		return false;
+	*ret = (struct span){rest->at, (size_t)len};
+	*rest = span_skip(*rest, (size_t)len);
+	return true;
+}
+
+bool bundle_next(struct span *rest, struct span *ret_name, struct span *ret_text)
+{
+	struct span piece;
+	uint32_t name_len;
+	uint64_t text_len;
+
+	if (!take(rest, sizeof(name_len), &piece))
+		return false;
+	memcpy(&name_len, piece.at, sizeof(name_len));
+	if (!take(rest, sizeof(text_len), &piece))
+		return false;
+	memcpy(&text_len, piece.at, sizeof(text_len));
+	return take(rest, name_len, ret_name) && take(rest, text_len, ret_text);
+}
+
+int bundle_seal(int fd, struct bundle *ret, struct err *err)
+{
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	struct hash hash;
+	struct stat st;
+	void *at;
+
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
+		return err_sys(err, "seal the configuration bundle");
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, "look at the configuration bundle");
+	if (st.st_size <= 0 || (size_t)st.st_size > BUNDLE_MAX)
+		return err_set(err, ERR_LIMIT,
+			       "the configuration bundle has %lld bytes, not 1 to %zu",
+			       (long long)st.st_size, BUNDLE_MAX);
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return err_sys(err, "map the configuration bundle");
+	*ret = (struct bundle){.fd = fd, .text = {at, (size_t)st.st_size}};
+	hash = hash_of(ret->text);
+	hash_hex(&hash, ret->generation);
+	return 0;
+}
+
+void bundle_close(struct bundle *b)
+{
+	if (b->fd < 0)
+		return;
+	munmap((void *)(uintptr_t)b->text.at, b->text.len);
+	close(b->fd);
+	*b = (struct bundle){.fd = -1};
+}
+
+static int damaged(struct err *err)
+{
+	return err_set(err, ERR_CONFIG, "the configuration bundle is damaged");
+}
+
+static int parse_rules(struct span rest, struct arena *a, struct config *ret, struct err *err)
+{
+	struct rule_source *rules = arena_take(a, BUNDLE_SOURCES_MAX * sizeof(*rules));
+	size_t count = 0;
+
+	if (!rules)
+		return err_set(err, ERR_LIMIT, "%s: too large", ret->path);
+	for (; rest.len; count++) {
+		struct span name, text;
+
+		if (count == BUNDLE_SOURCES_MAX || !bundle_next(&rest, &name, &text))
+			return damaged(err);
+		rules[count].name = arena_strndup(a, name.at, name.len);
+		rules[count].text = text;
+	}
+	ret->proxy.rules = rules;
+	ret->proxy.rule_count = count;
+	return 0;
+}
+
+int bundle_config(const struct bundle *b, struct arena *a, struct config *ret, struct err *err)
+{
+	struct span rest = b->text, name, text;
+	enum jv_fault fault;
+	struct jv entries;
+	const char *path;
+
+	if (!bundle_start(&rest) || !bundle_next(&rest, &name, &text) || name.len >= 4096)
+		return damaged(err);
+	path = arena_strndup(a, name.at, name.len);
+	if (!path || jv_parse(a, text, &entries, &fault, err) < 0)
+		return damaged(err);
+	if (config_build(&entries, path, a, ret, err) < 0 || parse_rules(rest, a, ret, err) < 0)
+		return -1;
+	ret->proxy.generation = b->generation;
+	return arena_spent(a) ? err_set(err, ERR_LIMIT, "%s: too large", path) : 0;
+}

@@ -1,0 +1,340 @@
+/* bundle_read.c - the children that read configuration and rules. */
+#include "gate/bundle.h"
+
+#include "gate/base/auto.h"
+#include "gate/base/io.h"
+#include "gate/nearest.h"
+#include "gate/privs.h"
+#include "rules/engine.h"
+#include "rules/luadata.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARENA_MAX   ((size_t)64 << 20)
+#define PATIENCE_MS 20000 /* for one child */
+#define NOBODY      65534 /* where the user nobody does not exist */
+
+/* What a child does: load() may open files; work() runs when nothing can be opened any more. */
+struct reader {
+	int (*load)(struct reader *r, struct err *err);
+	int (*work)(struct reader *r, struct buf *out, struct err *err);
+	const char *path; /* of the configuration, absolute */
+	struct arena *arena;
+	struct buf text;      /* of the configuration file */
+	struct bundle first;  /* what the first child left */
+	struct config config; /* second child */
+	struct rule_source sources[BUNDLE_SOURCES_MAX];
+	size_t source_count;
+};
+
+/* --- first child: the configuration's Lua becomes a tree --- */
+
+static int load_text(struct reader *r, struct err *err)
+{
+	return io_read_file(r->path, BUNDLE_CONFIG_MAX, &r->text, err);
+}
+
+/* JSON cannot carry what is not UTF-8; a path must not change on its way. */
+static int check_text(struct arena *a, const struct jv *tree, struct span json, const char *path,
+		      struct err *err)
+{
+	enum jv_fault fault;
+	struct jv back;
+
+	if (jv_parse(a, json, &back, &fault, err) < 0)
+		return err_wrap(err, "%s", path);
+	if (!jv_equal(tree, &back))
+		return err_set(err, ERR_CONFIG, "%s: holds text that is not UTF-8", path);
+	return 0;
+}
+
+static int work_config(struct reader *r, struct buf *out, struct err *err)
+{
+	size_t count;
+	const struct luadata_word *words = config_words(&count);
+	struct buf json;
+	struct jv tree;
+	int rc;
+
+	if (luadata_read(buf_span(&r->text), r->path, words, count, r->arena, &tree, err) < 0)
+		return -1;
+	buf_init(&json, BUNDLE_MAX);
+	jv_write(&json, &tree);
+	rc = check_text(r->arena, &tree, buf_span(&json), r->path, err);
+	bundle_begin(out);
+	bundle_put(out, span_of(r->path), buf_span(&json));
+	buf_fini(&json);
+	return rc;
+}
+
+/* --- second child: the configuration is checked, the profiles are loaded --- */
+
+static int add_source(struct reader *r, const char *path, struct err *err)
+{
+	struct rule_source *to = &r->sources[r->source_count];
+	const char *base = strrchr(path, '/') + 1;
+	struct buf text;
+
+	if (r->source_count == BUNDLE_SOURCES_MAX)
+		return err_set(err, ERR_LIMIT, "%s: there are more than %d files of profiles", path,
+			       BUNDLE_SOURCES_MAX);
+	if (io_read_file(path, BUNDLE_SOURCE_MAX, &text, err) < 0)
+		return -1;
+	to->name = arena_strndup(r->arena, base, strlen(base));
+	to->text = (struct span){arena_strndup(r->arena, buf_span(&text).at, buf_len(&text)),
+				 buf_len(&text)};
+	buf_fini(&text);
+	if (!to->name || !to->text.at)
+		return err_set(err, ERR_LIMIT, "%s: the profiles are too large", path);
+	r->source_count++;
+	return 0;
+}
+
+static int is_lua(const struct dirent *d)
+{
+	size_t len = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && len > 4 && strcmp(d->d_name + len - 4, ".lua") == 0;
+}
+
+/* By bytes: the order must not depend on the language of whoever starts the gate. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int add_folder(struct reader *r, const char *folder, struct err *err)
+{
+	struct dirent **list;
+	int count = scandir(folder, &list, is_lua, by_name), rc = 0;
+
+	if (count < 0)
+		return err_sys(err, "read the folder %s", folder);
+	for (int i = 0; i < count; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s", folder, list[i]->d_name);
+		if (rc == 0)
+			rc = add_source(r, path, err);
+		free(list[i]);
+	}
+	free(list);
+	if (rc == 0 && count == 0)
+		return err_set(err, ERR_CONFIG, "%s: there is no *.lua file in this folder",
+			       folder);
+	return rc;
+}
+
+static int load_sources(struct reader *r, struct err *err)
+{
+	struct stat st;
+
+	if (bundle_config(&r->first, r->arena, &r->config, err) < 0)
+		return -1;
+	for (size_t i = 0; r->config.profile_paths[i]; i++) {
+		const char *path = r->config.profile_paths[i];
+		int rc;
+
+		if (stat(path, &st) < 0)
+			return err_sys(err, "%s: profiles: %s", r->path, path);
+		rc = S_ISDIR(st.st_mode) ? add_folder(r, path, err) : add_source(r, path, err);
+		if (rc < 0)
+			return err_wrap(err, "%s: profiles", r->path);
+	}
+	return 0;
+}
+
+static int check_profile(const struct engine *eng, const struct reader *r, const char *word,
+			 const char *name, const char *profile, struct err *err)
+{
+	struct nearest near = nearest_to(profile);
+	char hint[NEAREST_TEXT_MAX];
+	const struct profile *p;
+
+	if (engine_profile(eng, profile))
+		return 0;
+	for (size_t i = 0; (p = engine_profile_at(eng, i)); i++)
+		nearest_offer(&near, profile_name(p));
+	return err_set(err, ERR_CONFIG, "%s: %s \"%s\": no profile is called '%s'%s", r->path, word,
+		       name, profile, nearest_text(&near, hint));
+}
+
+static int check_profiles(const struct engine *eng, const struct reader *r, struct err *err)
+{
+	const struct proxy_conf *p = &r->config.proxy;
+
+	for (size_t i = 0; i < p->identity_count; i++)
+		if (check_profile(eng, r, "identity", p->identities[i].name,
+				  p->identities[i].profile, err) < 0)
+			return -1;
+	for (size_t i = 0; i < p->listener_count; i++)
+		if (*p->listeners[i].otherwise &&
+		    check_profile(eng, r, "listener", p->listeners[i].name,
+				  p->listeners[i].otherwise, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int work_rules(struct reader *r, struct buf *out, struct err *err)
+{
+	struct engine *eng =
+		engine_open(r->sources, r->source_count, &r->config.proxy.rule_limits, err);
+	int rc;
+
+	if (!eng)
+		return -1;
+	rc = check_profiles(eng, r, err);
+	engine_close(eng);
+	buf_put(out, r->first.text.at, r->first.text.len);
+	for (size_t i = 0; i < r->source_count; i++)
+		bundle_put(out, span_of(r->sources[i].name), r->sources[i].text);
+	return rc;
+}
+
+/* --- how a child is run --- */
+
+static int confine(struct err *err)
+{
+	const struct passwd *pw = getpwnam("nobody");
+	struct confine_ids nobody = {.uid = NOBODY, .gid = NOBODY};
+
+	if (pw)
+		nobody = (struct confine_ids){.uid = pw->pw_uid, .gid = pw->pw_gid};
+	if (privs_become(ROLE_READER, geteuid() == 0 ? &nobody : NULL, err) < 0)
+		return -1;
+	return privs_filter(ROLE_READER, err);
+}
+
+static int child_work(struct reader *r, int out_fd, struct err *err)
+{
+	struct buf out;
+
+	buf_init(&out, BUNDLE_MAX);
+	r->arena = arena_create(ARENA_MAX);
+	if (!r->arena)
+		return err_set(err, ERR_SYSTEM, "no memory");
+	if (r->load(r, err) < 0 || confine(err) < 0 || r->work(r, &out, err) < 0)
+		return -1;
+	if (buf_spent(&out))
+		return err_set(err, ERR_LIMIT, "%s: more than %zu bytes with all profiles", r->path,
+			       BUNDLE_MAX);
+	return io_write_all(out_fd, buf_span(&out).at, buf_len(&out), err);
+}
+
+static void child_main(struct reader *r, int out_fd, int err_fd) __attribute__((noreturn));
+
+static void child_main(struct reader *r, int out_fd, int err_fd)
+{
+	struct err err = {0}, ignored;
+	int rc = child_work(r, out_fd, &err);
+
+	if (rc < 0)
+		io_write_all(err_fd, &err, sizeof(err), &ignored);
+	_exit(rc < 0 ? 1 : 0);
+}
+
+/* What the child says went wrong; its bytes are not trusted to be an error. */
+static int child_error(int fd, struct err *err)
+{
+	struct err got = {0};
+	ssize_t n = read(fd, &got, sizeof(got));
+
+	if (n != (ssize_t)sizeof(got) || got.kind <= ERR_NONE || got.kind > ERR_SYSTEM)
+		return err_set(err, ERR_SYSTEM, "the reader of the configuration died");
+	got.msg[ERR_MSG_MAX - 1] = '\0';
+	*err = got;
+	return -1;
+}
+
+static int child_wait(pid_t pid, int err_fd, struct err *err)
+{
+	struct pollfd watched = {.fd = err_fd, .events = POLLIN};
+	int status, ready;
+
+	do
+		ready = poll(&watched, 1, PATIENCE_MS);
+	while (ready < 0 && errno == EINTR);
+	if (ready <= 0)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_sys(err, "wait for the reader of the configuration");
+	if (ready <= 0)
+		return err_set(err, ERR_LIMIT, "reading the configuration took more than %d s",
+			       PATIENCE_MS / 1000);
+	if (WIFSIGNALED(status))
+		return err_set(
+			err, ERR_SYSTEM, "the reader of the configuration died of signal %d%s",
+			WTERMSIG(status),
+			WTERMSIG(status) == SIGSYS ? " (a system call that it may not make)" : "");
+	return WEXITSTATUS(status) == 0 ? 0 : child_error(err_fd, err);
+}
+
+static int run_reader(struct reader *r, struct bundle *ret, struct err *err)
+{
+	auto_fd int out = memfd_create("sallyport-bundle", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int ends[2];
+	pid_t pid;
+	int rc;
+
+	if (out < 0)
+		return err_sys(err, "make a memory file");
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(err, "make a pipe");
+	pid = fork();
+	if (pid == 0)
+		child_main(r, out, ends[1]);
+	close(ends[1]);
+	rc = pid < 0 ? err_sys(err, "start the reader of the configuration")
+		     : child_wait(pid, ends[0], err);
+	close(ends[0]);
+	if (rc < 0 || bundle_seal(out, ret, err) < 0)
+		return -1;
+	take_fd(out);
+	return 0;
+}
+
+/* The folder as it really is, the last name as it is written. */
+static int absolute(const char *path, char ret[PATH_MAX], struct err *err)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	char folder[PATH_MAX], real[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path + 1) : 1,
+		 slash ? path : ".");
+	if (!realpath(folder, real))
+		return err_sys(err, "%s", path);
+	if (snprintf(ret, PATH_MAX, "%s/%s", real[1] ? real : "", base) >= PATH_MAX)
+		return err_set(err, ERR_CONFIG, "%s: the path is too long", path);
+	return 0;
+}
+
+int bundle_read(const char *config_path, struct bundle *ret, struct err *err)
+{
+	struct reader r;
+	char path[PATH_MAX];
+	int rc;
+
+	if (absolute(config_path, path, err) < 0)
+		return -1;
+	r = (struct reader){.load = load_text, .work = work_config, .path = path};
+	if (run_reader(&r, &r.first, err) < 0)
+		return -1;
+	r.load = load_sources;
+	r.work = work_rules;
+	rc = run_reader(&r, ret, err);
+	bundle_close(&r.first);
+	return rc;
+}

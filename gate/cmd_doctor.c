@@ -1,0 +1,149 @@
+#include "gate/command.h"
+
+#include "gate/base/jv.h"
+#include "gate/doctor.h"
+#include "gate/serve.h"
+
+#include <libgen.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ARENA_MAX ((size_t)32 << 20)
+
+void finding_add(struct findings *f, enum finding_level level, const char *why, const char *mend,
+		 const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	if (f->count == FINDINGS_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	f->list[f->count] =
+		(struct finding){level, arena_strndup(f->arena, text, strlen(text)), why, mend};
+	if (f->list[f->count].what)
+		f->count++;
+}
+
+static void check_folder_of(struct findings *f, const char *path)
+{
+	char copy[4096];
+	const char *folder;
+	struct stat st;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	folder = dirname(copy);
+	if (stat(folder, &st) < 0)
+		finding_add(f, FINDING_WEAK, "The gate does not start.",
+			    "Make the folder (RuntimeDirectory= in a systemd unit).",
+			    "the folder %s does not exist", folder);
+	else if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
+		finding_add(f, FINDING_WEAK,
+			    "Anybody could put another socket in the place of the gate's.",
+			    "chmod o-w it.", "the folder %s can be written by everybody", folder);
+}
+
+void doctor_config(struct findings *f)
+{
+	const struct config *c = f->config;
+
+	for (size_t i = 0; i < c->proxy.listener_count; i++) {
+		check_folder_of(f, c->listeners[i].socket);
+		if ((c->access[i].mode & 02) && *c->listeners[i].otherwise)
+			finding_add(f, FINDING_NOTE,
+				    "Every process of this host may ask, under that profile.",
+				    "Give the listener a group and mode 0660.",
+				    "listener '%s' can be opened by everybody (mode %04o)",
+				    c->listeners[i].name, c->access[i].mode);
+	}
+	for (size_t i = 0; i < c->proxy.backend_count; i++)
+		if (!c->proxy.backends[i].sees_files)
+			finding_add(f, FINDING_NOTE,
+				    "Mount sources are judged by their text alone, and only under "
+				    "profiles that say that this is enough.",
+				    "files = \"same_host\", if the engine runs on this host.",
+				    "backend '%s' has files = \"none\"", c->proxy.backends[i].name);
+}
+
+static const char *level_name(enum finding_level level)
+{
+	switch (level) {
+	case FINDING_WEAK:
+		return "weak";
+	case FINDING_NOTE:
+		return "note";
+	case FINDING_FINE:
+		return "fine";
+	}
+	return "weak";
+}
+
+static void print_text(const struct finding *d, FILE *out)
+{
+	fprintf(out, "%s  %s\n", level_name(d->level), d->what);
+	if (*d->why)
+		fprintf(out, "      %s\n", d->why);
+	if (*d->mend)
+		fprintf(out, "      To mend it: %s\n", d->mend);
+}
+
+static void print_json(const struct findings *f, FILE *out)
+{
+	struct jv all = jv_array();
+	struct buf text;
+
+	for (size_t i = 0; i < f->count; i++) {
+		struct jv *to = jv_push(f->arena, &all, jv_object());
+
+		jv_set(f->arena, to, "level", jv_string(level_name(f->list[i].level)));
+		jv_set(f->arena, to, "what", jv_string(f->list[i].what));
+		jv_set(f->arena, to, "why", jv_string(f->list[i].why));
+		jv_set(f->arena, to, "mend", jv_string(f->list[i].mend));
+	}
+	buf_init(&text, 1 << 20);
+	jv_write(&text, &all);
+	fprintf(out, "%.*s\n", SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+}
+
+static int examine(const struct config *config, bool json)
+{
+	static struct findings f;
+	int answer = EXIT_YES;
+
+	f = (struct findings){.arena = arena_create(ARENA_MAX), .config = config};
+	if (!f.arena)
+		return EXIT_CANNOT;
+	doctor_host(&f);
+	doctor_engines(&f);
+	if (config)
+		doctor_config(&f);
+	for (size_t i = 0; i < f.count; i++) {
+		if (f.list[i].level == FINDING_WEAK)
+			answer = EXIT_NO;
+		if (!json)
+			print_text(&f.list[i], stdout);
+	}
+	if (json)
+		print_json(&f, stdout);
+	arena_destroy(f.arena);
+	return answer;
+}
+
+int run_doctor(const struct args *args)
+{
+	struct err err = {0};
+	struct loaded loaded;
+	int answer;
+
+	if (!args->config)
+		return examine(NULL, args->json);
+	if (load(args->config, &loaded, &err) < 0)
+		return command_failed(&err);
+	answer = examine(&loaded.config, args->json);
+	unload(&loaded);
+	return answer;
+}

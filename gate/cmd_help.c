@@ -1,0 +1,123 @@
+#include "gate/command.h"
+
+#include "gate/config.h"
+#include "gate/nearest.h"
+#include "gate/privs.h"
+#include "rules/operation.h"
+
+#include <string.h>
+
+static void list_operations(FILE *out)
+{
+	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++) {
+		const char *group = operation_group(op);
+
+		fprintf(out, "%-24s %-10s %-16s %s\n", operation_name(op),
+			op_class_name(operation_class(op)), *group ? group : "-",
+			operation_doc(op));
+	}
+}
+
+static void list_reasons(FILE *out)
+{
+	for (int r = REASON_NONE + 1; r < REASON_COUNT; r++)
+		fprintf(out, "%-20s %d  %s\n%-20s      %s\n", reason_name(r), reason_status(r),
+			reason_what(r), "", reason_hint(r));
+}
+
+static void list_settings(FILE *out)
+{
+	static const struct {
+		const char *name, *enforced, *doc;
+	} rows[] = {
+#define SETTING(name, kind, merge, enforced, doc) {#name, #enforced, doc},
+#include "rules/settings.def"
+#undef SETTING
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		fprintf(out, "%-14s %s%s\n", rows[i].name, rows[i].doc,
+			strcmp(rows[i].enforced, "ENFORCED") == 0 ? "" : " Not in this version.");
+}
+
+static void list_syscalls(FILE *out)
+{
+	struct privs_row row;
+
+	for (size_t i = 0; privs_row(i, &row); i++)
+		fprintf(out, "%-10s %-18s %s\n", row.role, row.name, row.reason);
+}
+
+static const struct {
+	const char *name, *doc;
+	void (*list)(FILE *out);
+} tables[] = {
+	{"config", "every word and key of the configuration", config_help},
+	{"settings", "every setting of a trust profile", list_settings},
+	{"operations", "everything that can be asked for", list_operations},
+	{"reasons", "every reason for which a request is refused", list_reasons},
+	{"syscalls", "what each process may still ask of the kernel", list_syscalls},
+};
+#define TABLES (sizeof(tables) / sizeof(*tables))
+
+static void overview(FILE *out)
+{
+	const struct command *c;
+
+	fputs("usage: sallyport VERB ...\n\n"
+	      "A policy-enforcing gate in front of container engines.\n\n",
+	      out);
+	for (size_t i = 0; (c = command_at(i)); i++)
+		fprintf(out, "  %-14s %s\n", command_name(c), command_summary(c));
+	fputs("\nTables, with 'sallyport help TABLE':\n\n", out);
+	for (size_t i = 0; i < TABLES; i++)
+		fprintf(out, "  %-14s %s\n", tables[i].name, tables[i].doc);
+	fputs("\nExit status: 0 yes, 1 no, 2 could not ('audit verify' has more: see there).\n",
+	      out);
+}
+
+static int unknown_topic(const char *topic)
+{
+	char hint[NEAREST_TEXT_MAX];
+	struct nearest near = nearest_to(topic);
+	const struct command *c;
+	struct err err = {0};
+
+	for (size_t i = 0; (c = command_at(i)); i++)
+		nearest_offer(&near, command_name(c));
+	for (size_t i = 0; i < TABLES; i++)
+		nearest_offer(&near, tables[i].name);
+	err_set(&err, ERR_INPUT, "there is no help on '%s'%s", topic, nearest_text(&near, hint));
+	return command_failed(&err);
+}
+
+int run_help(const struct args *args)
+{
+	const struct command *c;
+	char topic[128];
+
+	if (!args->rest_count) {
+		overview(stdout);
+		return EXIT_YES;
+	}
+	snprintf(topic, sizeof(topic), "%s%s%s", args->rest[0], args->rest_count > 1 ? " " : "",
+		 args->rest_count > 1 ? args->rest[1] : "");
+	for (size_t i = 0; i < TABLES; i++)
+		if (strcmp(tables[i].name, topic) == 0) {
+			tables[i].list(stdout);
+			return EXIT_YES;
+		}
+	for (size_t i = 0; (c = command_at(i)); i++)
+		if (strcmp(command_name(c), topic) == 0) {
+			command_help(c, stdout);
+			return EXIT_YES;
+		}
+	return unknown_topic(topic);
+}
+
+int run_version(const struct args *args)
+{
+	(void)args;
+	puts("sallyport " SALLYPORT_VERSION);
+	return EXIT_YES;
+}

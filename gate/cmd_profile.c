@@ -1,0 +1,137 @@
+#include "gate/command.h"
+
+#include "gate/base/jv.h"
+#include "gate/nearest.h"
+#include "gate/serve.h"
+#include "rules/engine.h"
+
+#include <string.h>
+
+static const char *grant_name(enum grant g)
+{
+	switch (g) {
+	case GRANT_NONE:
+		return "no";
+	case GRANT_JUDGE:
+		return "judged";
+	case GRANT_PLAIN:
+		return "yes";
+	}
+	return "no";
+}
+
+static size_t granted(const struct profile *p)
+{
+	size_t n = 0;
+
+	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
+		if (profile_grant(p, op) != GRANT_NONE)
+			n++;
+	return n;
+}
+
+static int print_tree(const struct jv *tree)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	jv_write(&text, tree);
+	printf("%.*s\n", SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+	return EXIT_YES;
+}
+
+static struct jv summary(const struct profile *p, struct arena *a)
+{
+	struct jv to = jv_object();
+
+	jv_set(a, &to, "name", jv_string(profile_name(p)));
+	jv_set(a, &to, "sha256", jv_string(profile_hash(p)));
+	jv_set(a, &to, "hardens", jv_bool(profile_hardens(p)));
+	jv_set(a, &to, "sees_all", jv_bool(profile_sees_all(p)));
+	jv_set(a, &to, "operations", jv_int((int64_t)granted(p)));
+	return to;
+}
+
+static int list(const struct engine *eng, const struct args *args, struct arena *a)
+{
+	struct jv all = jv_array();
+	const struct profile *p;
+
+	for (size_t i = 0; (p = engine_profile_at(eng, i)); i++) {
+		if (args->json)
+			jv_push(a, &all, summary(p, a));
+		else
+			printf("%-28s %3zu operations  %s  %.16s\n", profile_name(p), granted(p),
+			       profile_hardens(p) ? "hardens" : "       ", profile_hash(p));
+	}
+	return args->json ? print_tree(&all) : EXIT_YES;
+}
+
+static int show_json(const struct profile *p, struct arena *a)
+{
+	struct jv tree = summary(p, a), *ops = jv_set(a, &tree, "operations", jv_object());
+
+	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
+		jv_set(a, ops, operation_name(op), jv_string(grant_name(profile_grant(p, op))));
+	return print_tree(&tree);
+}
+
+static int show(const struct engine *eng, const struct args *args, struct arena *a)
+{
+	const struct profile *p = engine_profile(eng, args->rest[0]), *other;
+	struct nearest near = nearest_to(args->rest[0]);
+	char hint[NEAREST_TEXT_MAX];
+
+	if (!p) {
+		for (size_t i = 0; (other = engine_profile_at(eng, i)); i++)
+			nearest_offer(&near, profile_name(other));
+		fprintf(stderr, "sallyport: no profile is called '%s'%s\n", args->rest[0],
+			nearest_text(&near, hint));
+		return EXIT_NO;
+	}
+	if (args->json)
+		return show_json(p, a);
+	printf("profile   %s\nsha256    %s\nobjects   %s\nabsent    %s\n\n", profile_name(p),
+	       profile_hash(p), profile_sees_all(p) ? "sees all" : "sees its own",
+	       profile_hardens(p) ? "what a caller leaves out is filled in"
+				  : "what a caller leaves out stays out");
+	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
+		printf("%-7s %-24s %s\n", grant_name(profile_grant(p, op)), operation_name(op),
+		       operation_doc(op));
+	return EXIT_YES;
+}
+
+static int with_profiles(const struct args *args,
+			 int (*fn)(const struct engine *, const struct args *, struct arena *))
+{
+	struct err err = {0};
+	struct loaded loaded;
+	struct engine *eng;
+	int answer;
+
+	if (load(args->config, &loaded, &err) < 0)
+		return command_failed(&err);
+	eng = engine_open(loaded.config.proxy.rules, loaded.config.proxy.rule_count,
+			  &loaded.config.proxy.rule_limits, &err);
+	answer = eng ? fn(eng, args, loaded.arena) : command_failed(&err);
+	engine_close(eng);
+	unload(&loaded);
+	return answer;
+}
+
+int run_profile_list(const struct args *args)
+{
+	return with_profiles(args, list);
+}
+
+int run_profile_show(const struct args *args)
+{
+	struct err err = {0};
+
+	if (!args->rest_count) {
+		err_set(&err, ERR_INPUT, "name a profile; 'sallyport profile list' has them");
+		return command_failed(&err);
+	}
+	return with_profiles(args, show);
+}

@@ -1,0 +1,106 @@
+#include "gate/command.h"
+
+#include "gate/base/log.h"
+#include "gate/notify.h"
+#include "gate/serve.h"
+#include "gate/supervisor.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define DESCRIPTORS 65536
+
+static int run(void *arg, enum role role, int control)
+{
+	return serve_role(arg, role, control);
+}
+
+static bool stale(void *arg)
+{
+	return serve_engine_groups(arg);
+}
+
+static void ready(void *arg)
+{
+	(void)arg;
+	log_line("ready");
+	notify_manager("READY=1");
+}
+
+static int confine(void *arg, struct err *err)
+{
+	(void)arg;
+	if (privs_become(ROLE_SUPERVISOR, NULL, err) < 0)
+		return -1;
+	return privs_filter(ROLE_SUPERVISOR, err);
+}
+
+static size_t processors(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return (size_t)CPU_COUNT(&set);
+}
+
+/* Each connection takes a few; what the system does not allow is no reason to stop. */
+static void raise_descriptors(void)
+{
+	struct rlimit now, want;
+
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= DESCRIPTORS)
+		return;
+	want = (struct rlimit){DESCRIPTORS,
+			       now.rlim_max > DESCRIPTORS ? now.rlim_max : DESCRIPTORS};
+	if (setrlimit(RLIMIT_NOFILE, &want) == 0)
+		return;
+	want = (struct rlimit){now.rlim_max, now.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &want);
+}
+
+static int serve(struct serve *s, struct err *err)
+{
+	const struct config *c = &s->loaded->config;
+	struct supervisor_conf conf = {
+		.run = run,
+		.stale = stale,
+		.ready = ready,
+		.confine = confine,
+		.arg = s,
+		.workers = c->workers ? c->workers : processors(),
+		.listener_count = c->proxy.listener_count,
+		.generation = c->proxy.generation,
+		.config = c->path,
+	};
+	int rc;
+
+	if (serve_users(s, err) < 0 || serve_log_folder(s, err) < 0)
+		return -1;
+	serve_engine_groups(s);
+	raise_descriptors();
+	rc = serve_open_sockets(s, err);
+	if (rc == 0) {
+		conf.listeners = s->listeners;
+		conf.status = s->status;
+		rc = supervisor_run(&conf, err);
+	}
+	serve_close_sockets(s);
+	return rc;
+}
+
+int run_serve(const struct args *args)
+{
+	struct err err = {0};
+	struct loaded loaded;
+	struct serve s = {.loaded = &loaded, .supervisor = getpid(), .status = -1};
+	int rc;
+
+	log_role("supervisor");
+	if (load(args->config, &loaded, &err) < 0)
+		return command_failed(&err);
+	rc = serve(&s, &err);
+	unload(&loaded);
+	return rc < 0 ? command_failed(&err) : EXIT_YES;
+}

@@ -1,0 +1,63 @@
+/*
+ * command.h - verbs and their options, from commands.def.
+ *
+ * Every verb ends with one of three answers: yes, no, could not.
+ */
+#ifndef GATE_COMMAND_H
+#define GATE_COMMAND_H
+
+#include "gate/base/err.h"
+#include "gate/base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+	EXIT_YES = 0,
+	EXIT_NO = 1,
+	EXIT_CANNOT = 2,
+};
+
+#define ARGS_REST_MAX 256
+
+/* What was written behind a verb; what was not given is NULL, false or 0. */
+struct args {
+	const char *config, *listener, *identity, *facts, *anchor;
+	bool json, follow, help;
+	bool has_count;
+	uint64_t count;
+	const char *rest[ARGS_REST_MAX]; /* plain arguments */
+	size_t rest_count;
+};
+
+typedef int command_fn(const struct args *args);
+
+#define COMMAND(id, name, arguments, rest, summary) command_fn run_##id;
+#define OPTION(id, field, name, letter, kind, what, doc)
+#include "gate/commands.def"
+#undef COMMAND
+#undef OPTION
+
+struct command; /* one row of commands.def */
+
+/* The command that argv begins with, and how many words its name has; or NULL. */
+const struct command *command_find(int argc, char *const *argv, int *ret_words, struct err *err);
+const struct command *command_at(size_t i); /* NULL behind the last */
+const char *command_name(const struct command *c);
+const char *command_summary(const struct command *c);
+
+/* argv: what stands behind the verb. */
+int command_parse(const struct command *c, int argc, char *const *argv, struct args *ret,
+		  struct err *err);
+int command_run(const struct command *c, const struct args *args);
+void command_help(const struct command *c, FILE *out);
+
+/* Says what went wrong on stderr and returns EXIT_CANNOT. */
+int command_failed(const struct err *err);
+
+/* Digits only, and no more than fit: 0, or -1. */
+int command_count(struct span digits, uint64_t *ret);
+
+#endif

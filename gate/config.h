@@ -1,0 +1,64 @@
+/*
+ * config.h - what the operator wrote, checked and made into structures.
+ *
+ * The text is read elsewhere (bundle.h), by a process without privileges; here
+ * comes its tree.  Every mistake is one message: file, line, what was found,
+ * what is accepted, the nearest known name.
+ */
+#ifndef GATE_CONFIG_H
+#define GATE_CONFIG_H
+
+#include "audit/auditor.h"
+#include "gate/base/arena.h"
+#include "gate/base/err.h"
+#include "gate/base/jv.h"
+#include "proxy/conf.h"
+#include "rules/luadata.h"
+
+#include <stdio.h>
+
+struct config_access { /* of a listening socket; names, "" for who starts the gate */
+	const char *owner, *group;
+	unsigned mode;
+};
+
+struct config_engine { /* the group that may open an engine's socket */
+	bool has_gid;  /* false: the socket's own */
+	uint32_t gid;
+};
+
+struct config_users { /* names */
+	const char *worker, *auditor, *resolver;
+};
+
+extern const struct config_users config_default_users;
+
+struct config {
+	const char *path;                /* of the configuration file, absolute */
+	struct proxy_conf proxy;         /* without rules and generation */
+	struct conf_listener *listeners; /* proxy.listeners, to set their descriptors */
+	struct config_access *access;    /* one a listener */
+	struct config_engine *engines;   /* one a backend */
+	struct auditor_conf auditor;
+	struct config_users users;
+	unsigned workers;                 /* 0: one a processor */
+	const char *const *profile_paths; /* absolute; NULL at the end */
+	const char *status_socket;        /* beside the first listener */
+};
+
+#define CONFIG_ENTRIES_MAX 256 /* of one word */
+
+/* The words, for luadata_read(). */
+const struct luadata_word *config_words(size_t *ret_count);
+
+/*
+ * entries: what luadata_read() gave.  path: absolute.  Everything in *ret lives
+ * in the arena or in entries.  ERR_CONFIG: "path:line: ...".
+ */
+int config_build(const struct jv *entries, const char *path, struct arena *a, struct config *ret,
+		 struct err *err);
+
+/* `sallyport help config` */
+void config_help(FILE *out);
+
+#endif

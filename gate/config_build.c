@@ -1,0 +1,362 @@
+#include "gate/config_priv.h"
+
+#include "gate/nearest.h"
+
+#include <grp.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the building functions share. */
+struct building {
+	const struct jv *entries;
+	const char *path;
+	struct arena *arena;
+	struct config *to;
+};
+
+static int no_memory(const struct building *b, struct err *err)
+{
+	return err_set(err, ERR_LIMIT, "%s: too large", b->path);
+}
+
+static size_t count_of(const struct building *b, const char *word)
+{
+	struct config_entry e;
+	size_t n = 0;
+
+	while (config_entry_at(b->entries, b->path, word, n, &e))
+		n++;
+	return n;
+}
+
+static char *printed(const struct building *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static char *printed(const struct building *b, const char *fmt, ...)
+{
+	char text[8192];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return arena_strndup(b->arena, text, strlen(text));
+}
+
+void config_defaults(struct config *ret)
+{
+	*ret = (struct config){
+		.proxy = {.limits = conf_default_limits,
+			  .rule_limits = engine_default_limits,
+			  .reads_without_log = true,
+			  .generation = ""},
+		.auditor = {.segment_bytes = 64 << 20,
+			    .flush_ms = 5,
+			    .claim_ms = 5000,
+			    .build = "sallyport " SALLYPORT_VERSION},
+	};
+}
+
+static const char *default_origin(const struct building *b)
+{
+	char host[65] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	return printed(b, "%s/sallyport", *host ? host : "localhost");
+}
+
+static int build_log(struct building *b, struct err *err)
+{
+	struct config_entry e;
+	const struct jv *reads;
+
+	if (!config_entry_at(b->entries, b->path, "log", 0, &e))
+		return err_set(err, ERR_CONFIG, "%s: 'log { dir = ... }' is missing", b->path);
+	b->to->auditor.dir = jv_str(e.value, "dir", "");
+	b->to->auditor.origin = jv_str(e.value, "origin", NULL);
+	if (!b->to->auditor.origin)
+		b->to->auditor.origin = default_origin(b);
+	reads = jv_get(e.value, "reads_without_log");
+	if (reads)
+		b->to->proxy.reads_without_log = reads->b;
+	return 0;
+}
+
+const struct config_users config_default_users = {
+	.worker = "sallyport-worker",
+	.auditor = "sallyport-audit",
+	.resolver = "sallyport-resolve",
+};
+
+static int build_users(struct building *b, struct err *err)
+{
+	struct config_entry e = {.value = NULL};
+
+	(void)err;
+	config_entry_at(b->entries, b->path, "users", 0, &e);
+	b->to->users = (struct config_users){
+		.worker = jv_str(e.value, "worker", config_default_users.worker),
+		.auditor = jv_str(e.value, "auditor", config_default_users.auditor),
+		.resolver = jv_str(e.value, "resolver", config_default_users.resolver),
+	};
+	return 0;
+}
+
+/* The check has seen that the name exists. */
+static uint32_t uid_of(const struct jv *v)
+{
+	const struct passwd *pw = v->kind == JV_STRING ? getpwnam(v->str.at) : NULL;
+
+	return pw ? pw->pw_uid : (uint32_t)v->i;
+}
+
+static uint32_t gid_of(const struct jv *v)
+{
+	const struct group *gr = v->kind == JV_STRING ? getgrnam(v->str.at) : NULL;
+
+	return gr ? gr->gr_gid : (uint32_t)v->i;
+}
+
+static int build_backends(struct building *b, struct err *err)
+{
+	size_t count = count_of(b, "backend");
+	struct conf_backend *list = arena_take(b->arena, count * sizeof(*list));
+	struct config_engine *engines = arena_take(b->arena, count * sizeof(*engines));
+	const struct jv *group;
+	struct config_entry e;
+
+	if (!list || !engines)
+		return no_memory(b, err);
+	if (!count)
+		return err_set(err, ERR_CONFIG, "%s: there is no backend", b->path);
+	for (size_t i = 0; i < count; i++) {
+		config_entry_at(b->entries, b->path, "backend", i, &e);
+		list[i] = (struct conf_backend){
+			.name = e.name,
+			.kind = jv_str(e.value, "kind", ""),
+			.socket = config_address_path(jv_str(e.value, "address", "")),
+			.sees_files = strcmp(jv_str(e.value, "files", "none"), "same_host") == 0,
+		};
+		group = jv_get(e.value, "group");
+		if (group)
+			engines[i] = (struct config_engine){true, gid_of(group)};
+	}
+	b->to->proxy.backends = list;
+	b->to->proxy.backend_count = count;
+	b->to->engines = engines;
+	return 0;
+}
+
+static int build_identity(const struct config_entry *e, struct conf_identity *ret, struct err *err)
+{
+	const struct jv *uid = jv_get(e->value, "uid"), *gid = jv_get(e->value, "gid");
+
+	if (!uid && !gid)
+		return config_wrong(e, err, "give uid, gid or both: how else is it recognised?");
+	*ret = (struct conf_identity){
+		.name = e->name,
+		.profile = jv_str(e->value, "profile", ""),
+		.owner = jv_str(e->value, "owner", e->name),
+		.has_uid = uid,
+		.has_gid = gid,
+		.uid = uid ? uid_of(uid) : 0,
+		.gid = gid ? gid_of(gid) : 0,
+	};
+	return 0;
+}
+
+static int build_identities(struct building *b, struct err *err)
+{
+	size_t count = count_of(b, "identity");
+	struct conf_identity *list = arena_take(b->arena, count * sizeof(*list));
+	struct config_entry e;
+
+	if (!list)
+		return no_memory(b, err);
+	for (size_t i = 0; i < count; i++) {
+		config_entry_at(b->entries, b->path, "identity", i, &e);
+		if (build_identity(&e, &list[i], err) < 0)
+			return -1;
+	}
+	b->to->proxy.identities = list;
+	b->to->proxy.identity_count = count;
+	return 0;
+}
+
+/* --- listeners --- */
+
+static int find_backend(const struct building *b, const struct config_entry *e, size_t *ret,
+			struct err *err)
+{
+	const struct proxy_conf *p = &b->to->proxy;
+	const char *name = jv_str(e->value, "backend", NULL);
+	char hint[NEAREST_TEXT_MAX];
+	struct nearest near = nearest_to(name ? name : "");
+
+	if (!name && p->backend_count == 1) {
+		*ret = 0;
+		return 0;
+	}
+	if (!name)
+		return config_wrong(e, err, "'backend' is missing, and there are several");
+	for (size_t i = 0; i < p->backend_count; i++) {
+		if (strcmp(p->backends[i].name, name) == 0) {
+			*ret = i;
+			return 0;
+		}
+		nearest_offer(&near, p->backends[i].name);
+	}
+	return config_wrong(e, err, "no backend is called '%s'%s", name, nearest_text(&near, hint));
+}
+
+static int find_identity(const struct building *b, const struct config_entry *e, const char *name,
+			 size_t *ret, struct err *err)
+{
+	const struct proxy_conf *p = &b->to->proxy;
+	char hint[NEAREST_TEXT_MAX];
+	struct nearest near = nearest_to(name);
+
+	for (size_t i = 0; i < p->identity_count; i++) {
+		if (strcmp(p->identities[i].name, name) == 0) {
+			*ret = i;
+			return 0;
+		}
+		nearest_offer(&near, p->identities[i].name);
+	}
+	return config_wrong(e, err, "no identity is called '%s'%s", name,
+			    nearest_text(&near, hint));
+}
+
+static int find_identities(const struct building *b, const struct config_entry *e,
+			   struct conf_listener *l, struct err *err)
+{
+	const struct jv *names = jv_get(e->value, "identities");
+	size_t count = names && names->kind == JV_ARRAY ? names->count : 0;
+	size_t *list = arena_take(b->arena, count * sizeof(*list));
+
+	if (!list)
+		return no_memory(b, err);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = names->items[i].str.at;
+
+		if (find_identity(b, e, name, &list[i], err) < 0)
+			return -1;
+		for (size_t j = 0; j < i; j++)
+			if (list[j] == list[i])
+				return config_wrong(e, err, "identity '%s' stands twice", name);
+	}
+	l->identities = list;
+	l->identity_count = count;
+	if (!count && !*l->otherwise)
+		return config_wrong(e, err,
+				    "nobody could come in: give 'identities' or 'otherwise'");
+	return 0;
+}
+
+static int build_listener(const struct building *b, const struct config_entry *e, size_t at,
+			  struct err *err)
+{
+	struct conf_listener *l = &b->to->listeners[at];
+
+	*l = (struct conf_listener){
+		.name = e->name,
+		.socket = jv_str(e->value, "socket", ""),
+		.fd = -1,
+		.otherwise = jv_str(e->value, "otherwise", ""),
+	};
+	b->to->access[at] = (struct config_access){
+		.owner = jv_str(e->value, "owner", ""),
+		.group = jv_str(e->value, "group", ""),
+		.mode = (unsigned)strtoul(jv_str(e->value, "mode", "0660"), NULL, 8),
+	};
+	for (size_t i = 0; i < at; i++)
+		if (strcmp(b->to->listeners[i].socket, l->socket) == 0)
+			return config_wrong(e, err, "listener \"%s\" has the same socket",
+					    b->to->listeners[i].name);
+	for (size_t i = 0; i < b->to->proxy.backend_count; i++)
+		if (strcmp(b->to->proxy.backends[i].socket, l->socket) == 0)
+			return config_wrong(e, err, "this is the socket of backend \"%s\"",
+					    b->to->proxy.backends[i].name);
+	if (find_backend(b, e, &l->backend, err) < 0)
+		return -1;
+	return find_identities(b, e, l, err);
+}
+
+static int build_listeners(struct building *b, struct err *err)
+{
+	size_t count = count_of(b, "listener");
+	struct config_entry e;
+
+	if (!count)
+		return err_set(err, ERR_CONFIG, "%s: there is no listener", b->path);
+	b->to->listeners = arena_take(b->arena, count * sizeof(*b->to->listeners));
+	b->to->access = arena_take(b->arena, count * sizeof(*b->to->access));
+	if (!b->to->listeners || !b->to->access)
+		return no_memory(b, err);
+	for (size_t i = 0; i < count; i++) {
+		config_entry_at(b->entries, b->path, "listener", i, &e);
+		if (build_listener(b, &e, i, err) < 0)
+			return -1;
+	}
+	b->to->proxy.listeners = b->to->listeners;
+	b->to->proxy.listener_count = count;
+	b->to->status_socket = printed(b, "%s.status", b->to->listeners[0].socket);
+	return 0;
+}
+
+/* --- profiles --- */
+
+static const char *beside(const struct building *b, const char *name)
+{
+	const char *slash = strrchr(b->path, '/');
+
+	if (name[0] == '/')
+		return name;
+	return printed(b, "%.*s/%s", slash ? (int)(slash - b->path) : 0, b->path, name);
+}
+
+static int build_profiles(struct building *b, struct err *err)
+{
+	size_t count = 0, at = 0;
+	struct config_entry e;
+	const char **list;
+
+	for (size_t i = 0; config_entry_at(b->entries, b->path, "profiles", i, &e); i++)
+		count += e.value->count;
+	list = arena_take(b->arena, (count + 1) * sizeof(*list));
+	if (!list)
+		return no_memory(b, err);
+	for (size_t i = 0; config_entry_at(b->entries, b->path, "profiles", i, &e); i++)
+		for (size_t j = 0; j < e.value->count; j++)
+			list[at++] = beside(b, e.value->items[j].str.at);
+	b->to->profile_paths = list;
+	return 0;
+}
+
+int config_build(const struct jv *entries, const char *path, struct arena *a, struct config *ret,
+		 struct err *err)
+{
+	static int (*const parts[])(struct building *, struct err *) = {
+		build_log,        build_users,     build_backends,
+		build_identities, build_listeners, build_profiles,
+	};
+	struct config out;
+	struct building b = {entries, path, a, &out};
+
+	config_defaults(&out);
+	out.path = path;
+	if (config_check(entries, path, &out, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (parts[i](&b, err) < 0)
+			return -1;
+	out.proxy.protected_paths = protected_paths(&out, a);
+	if (!out.proxy.protected_paths || arena_spent(a))
+		return no_memory(&b, err);
+	*ret = out;
+	return 0;
+}

@@ -1,0 +1,48 @@
+#include "gate/config_priv.h"
+
+#include <string.h>
+
+static void help_row(FILE *out, const struct config *defaults, const struct config_row *row)
+{
+	fprintf(out, "    %-20s %s\n", row->key, row->doc);
+	if (row->kind == KIND_NUMBER) {
+		uint64_t n = config_number(defaults, row);
+
+		fprintf(out, "    %-20s %llu to %llu %s", "", (unsigned long long)row->min,
+			(unsigned long long)row->max, row->unit);
+		if (n)
+			fprintf(out, "; default %llu", (unsigned long long)n);
+		fputs("\n", out);
+		return;
+	}
+	if (row->need == NEED_NOT_YET) {
+		fprintf(out, "    %-20s not in this version\n", "");
+		return;
+	}
+	fprintf(out, "    %-20s %s%s%s%s\n", "", config_kind_text(row->kind),
+		row->need == NEED_REQUIRED ? "; required" : "", *row->fallback ? "; default " : "",
+		row->fallback);
+}
+
+void config_help(FILE *out)
+{
+	static const char *const shapes[] = {
+		[SHAPE_TABLE] = "",
+		[SHAPE_NAMED] = "\"NAME\" ",
+		[SHAPE_LIST] = "",
+	};
+	const struct config_word *w;
+	const struct config_row *row;
+	struct config defaults;
+
+	config_defaults(&defaults);
+	fputs("The configuration is a Lua file that says what there is by calling these words.\n",
+	      out);
+	for (size_t i = 0; (w = config_word_at(i)); i++) {
+		fprintf(out, "\n%s %s{ ... }    %s%s\n", w->word, shapes[w->shape], w->doc,
+			w->once ? "" : " May stand several times.");
+		for (size_t j = 0; (row = config_row_at(j)); j++)
+			if (strcmp(row->word, w->word) == 0)
+				help_row(out, &defaults, row);
+	}
+}

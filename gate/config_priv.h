@@ -1,0 +1,80 @@
+/* config_priv.h - the rows of config.def, between config.c and those that build and explain. */
+#ifndef GATE_CONFIG_PRIV_H
+#define GATE_CONFIG_PRIV_H
+
+#include "gate/config.h"
+
+enum config_shape { SHAPE_TABLE = 0, SHAPE_NAMED, SHAPE_LIST };
+
+enum config_need { NEED_OPTIONAL = 0, NEED_REQUIRED, NEED_NOT_YET };
+
+enum config_kind {
+	KIND_TEXT = 0,
+	KIND_BOOL,
+	KIND_PATH,
+	KIND_SOCKET,
+	KIND_ADDRESS,
+	KIND_KIND,
+	KIND_FILES,
+	KIND_USER,
+	KIND_GROUP,
+	KIND_UID,
+	KIND_GID,
+	KIND_MODE,
+	KIND_NAMES,
+	KIND_NUMBER,
+	KIND_COUNT
+};
+
+struct config_word {
+	const char *word;
+	enum config_shape shape;
+	bool once;
+	const char *doc;
+};
+
+struct config_row {
+	const char *word, *key;
+	enum config_kind kind;
+	enum config_need need;
+	const char *fallback, *doc;
+	/* KIND_NUMBER */
+	size_t offset, width; /* in struct config */
+	uint64_t min, max;
+	const char *unit;
+};
+
+const struct config_word *config_word_at(size_t i); /* NULL behind the last */
+const struct config_row *config_row_at(size_t i);
+const char *config_kind_text(enum config_kind kind); /* "an absolute path" */
+
+/* The defaults of all numbers. */
+void config_defaults(struct config *ret);
+uint64_t config_number(const struct config *c, const struct config_row *row);
+
+/* One entry of the tree while it is looked at, for messages. */
+struct config_entry {
+	const char *path; /* the file */
+	int64_t line;
+	const char *word, *name; /* name: "" if the word takes none */
+	const struct jv *value;
+};
+
+/* err_set() with ERR_CONFIG and "path:line: word "name": " in front. */
+int config_wrong(const struct config_entry *e, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Every entry's words, keys, kinds and ranges; numbers go into *ret. */
+int config_check(const struct jv *entries, const char *path, struct config *ret, struct err *err);
+
+/* Entry i of that word; false behind the last. */
+bool config_entry_at(const struct jv *entries, const char *path, const char *word, size_t i,
+		     struct config_entry *ret);
+
+/* "unix:///x" -> "/x" */
+const char *config_address_path(const char *address);
+
+/* Host paths that no mount may touch, in all their spellings. */
+const char *const *protected_paths(const struct config *c, struct arena *a);
+
+#endif

@@ -1,0 +1,104 @@
+#include "gate/listen.h"
+
+#include "gate/base/auto.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 1024
+
+static int address(const char *path, struct sockaddr_un *ret, struct err *err)
+{
+	size_t len = strlen(path);
+
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (len >= sizeof(ret->sun_path))
+		return err_set(err, ERR_CONFIG, "%s: too long for the path of a socket", path);
+	memcpy(ret->sun_path, path, len);
+	return 0;
+}
+
+int listen_connect(const char *path, unsigned limit_ms, int *ret_fd, struct err *err)
+{
+	const struct timeval limit = {limit_ms / 1000, (limit_ms % 1000) * 1000};
+	auto_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un addr;
+
+	if (fd < 0)
+		return err_sys(err, "make a socket");
+	if (address(path, &addr, err) < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
+		return err_sys(err, "connect to %s", path);
+	*ret_fd = take_fd(fd);
+	return 0;
+}
+
+/* Only a socket that refuses connections is a left-over. */
+static int clear_stale(const char *path, struct err *err)
+{
+	auto_fd int fd = -1;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_sys(err, "look at %s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: exists and is no socket", path);
+	if (listen_connect(path, 1000, &fd, err) == 0)
+		return err_set(err, ERR_CONFIG, "%s: another process answers there", path);
+	if (err->sys != ECONNREFUSED)
+		return err_wrap(err, "%s: is it in use?", path);
+	if (unlink(path) < 0)
+		return err_sys(err, "remove the left-over %s", path);
+	return 0;
+}
+
+static int bind_to(int fd, const char *path, const struct listen_access *access, struct err *err)
+{
+	struct sockaddr_un addr;
+	mode_t before;
+	int rc;
+
+	if (address(path, &addr, err) < 0)
+		return -1;
+	/* Nobody may connect before owner and mode are right. */
+	before = umask(0777);
+	rc = bind(fd, (const struct sockaddr *)&addr, sizeof(addr));
+	umask(before);
+	if (rc < 0)
+		return err_sys(err, "bind %s", path);
+	if (chown(path, access->uid, access->gid) < 0)
+		err_sys(err, "give %s to %u:%u", path, access->uid, access->gid);
+	else if (chmod(path, access->mode) < 0)
+		err_sys(err, "set the mode of %s", path);
+	else if (listen(fd, BACKLOG) < 0)
+		err_sys(err, "listen on %s", path);
+	else
+		return 0;
+	unlink(path);
+	return -1;
+}
+
+int listen_unix(const char *path, const struct listen_access *access, int *ret_fd, struct err *err)
+{
+	auto_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct err stale = {0};
+
+	if (fd < 0)
+		return err_sys(err, "make a socket");
+	if (clear_stale(path, &stale) < 0) {
+		*err = stale;
+		return -1;
+	}
+	if (bind_to(fd, path, access, err) < 0)
+		return -1;
+	*ret_fd = take_fd(fd);
+	return 0;
+}

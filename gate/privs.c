@@ -1,0 +1,104 @@
+#include "gate/privs.h"
+
+#include <assert.h>
+#include <linux/capability.h>
+#include <stddef.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#define ROLE_EACH ROLE_COUNT
+
+struct row {
+	unsigned role; /* enum role, or ROLE_EACH */
+	struct confine_call call;
+	const char *reason;
+	bool sanitizer_only;
+};
+
+static const struct row rows[] = {
+#define SYSCALL(role, name, reason)            {ROLE_##role, {#name, -1, 0}, reason, false},
+#define SYSCALL_IF(role, name, arg, v, reason) {ROLE_##role, {#name, arg, v}, reason, false},
+#define SYSCALL_ASAN(role, name, reason)       {ROLE_##role, {#name, -1, 0}, reason, true},
+#include "gate/syscalls.def"
+#undef SYSCALL
+#undef SYSCALL_IF
+#undef SYSCALL_ASAN
+};
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+static const char *const role_names[] = {"supervisor", "worker", "auditor", "resolver", "reader"};
+_Static_assert(sizeof(role_names) / sizeof(*role_names) == ROLE_COUNT, "a name each");
+
+const char *role_name(enum role role)
+{
+	return role_names[role];
+}
+
+bool privs_row(size_t i, struct privs_row *ret)
+{
+	if (i >= ROWS)
+		return false;
+	*ret = (struct privs_row){
+		.role = rows[i].role == ROLE_EACH ? "each" : role_names[rows[i].role],
+		.name = rows[i].call.name,
+		.reason = rows[i].reason,
+	};
+	return true;
+}
+
+/*
+ * The resolver must see every path, so the supervisor has to keep what it hands
+ * on to a new one; it does not use it itself.
+ */
+#define RESOLVER_CAPS CONFINE_CAP(CAP_DAC_READ_SEARCH)
+#define SUPERVISOR_CAPS                                                                            \
+	(CONFINE_CAP(CAP_SETUID) | CONFINE_CAP(CAP_SETGID) | CONFINE_CAP(CAP_CHOWN) |              \
+	 CONFINE_CAP(CAP_KILL))
+
+int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
+{
+	uint64_t keep = role == ROLE_RESOLVER ? RESOLVER_CAPS : 0;
+
+	if (role == ROLE_SUPERVISOR) {
+		assert(!ids);
+		if (confine_caps(SUPERVISOR_CAPS | RESOLVER_CAPS, SUPERVISOR_CAPS, err) < 0)
+			return -1;
+	} else if (ids && confine_become(ids, keep, err) < 0) {
+		return -1;
+	} else if (!ids && confine_caps(keep, keep, err) < 0) {
+		return -1;
+	}
+	if (confine_no_new_privs(err) < 0)
+		return -1;
+	return confine_no_dumps(err);
+}
+
+static bool belongs_to(const struct row *row, enum role role)
+{
+	if (row->sanitizer_only && !SANITIZED)
+		return false;
+	return role == ROLE_SUPERVISOR || row->role == ROLE_EACH || row->role == role;
+}
+
+int privs_filter(enum role role, struct err *err)
+{
+	struct confine_call calls[ROWS];
+	size_t count = 0;
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (belongs_to(&rows[i], role))
+			calls[count++] = rows[i].call;
+	if (confine_calls(calls, count, err) < 0)
+		return err_wrap(err, "%s", role_name(role));
+	return 0;
+}

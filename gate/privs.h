@@ -1,0 +1,41 @@
+/*
+ * privs.h - what each kind of process may still do.
+ *
+ * privs_become() comes first; a role may then open what it needs (the log, the
+ * rules); privs_filter() ends that.  A process in which one of them failed must
+ * exit.
+ */
+#ifndef GATE_PRIVS_H
+#define GATE_PRIVS_H
+
+#include "gate/base/confine.h"
+#include "gate/base/err.h"
+
+enum role {
+	ROLE_SUPERVISOR = 0, /* starts and watches the others; its list holds theirs */
+	ROLE_WORKER,         /* parses requests, judges, talks to engines */
+	ROLE_AUDITOR,        /* writes the log */
+	ROLE_RESOLVER,       /* looks at host paths */
+	ROLE_READER,         /* reads configuration and rules once */
+	ROLE_COUNT
+};
+
+const char *role_name(enum role role);
+
+/*
+ * Takes the ids (NULL: stays who it is, when not started as root), keeps the
+ * role's capabilities, sets no_new_privs and forbids dumps.
+ */
+int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
+	__attribute__((warn_unused_result));
+
+/* Installs the role's list of syscalls.def. */
+int privs_filter(enum role role, struct err *err) __attribute__((warn_unused_result));
+
+/* Row i of syscalls.def for `help syscalls`; false behind the last. */
+struct privs_row {
+	const char *role, *name, *reason;
+};
+bool privs_row(size_t i, struct privs_row *ret);
+
+#endif

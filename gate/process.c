@@ -1,0 +1,176 @@
+#include "gate/supervisor_priv.h"
+
+#include "gate/base/clock.h"
+#include "gate/base/io.h"
+#include "gate/base/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Closes every descriptor but stdin, stdout, stderr and those in keep. */
+static void close_others(int *keep, size_t count)
+{
+	unsigned from = STDERR_FILENO + 1;
+
+	qsort(keep, count, sizeof(*keep), by_number);
+	for (size_t i = 0; i < count; i++) {
+		if (keep[i] < (int)from)
+			continue;
+		if (keep[i] > (int)from)
+			close_range(from, (unsigned)keep[i] - 1, 0);
+		from = (unsigned)keep[i] + 1;
+	}
+	close_range(from, ~0U, 0);
+}
+
+static void plain_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* A terminal's ^C reaches the whole group; the supervisor ends the others in order. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void child_main(struct supervisor *s, enum role role, int control) __attribute__((noreturn));
+
+static void child_main(struct supervisor *s, enum role role, int control)
+{
+	size_t count = role == ROLE_WORKER ? s->conf->listener_count : 0;
+	int *keep = calloc(count + 1, sizeof(*keep));
+
+	if (!keep)
+		_exit(2);
+	for (size_t i = 0; i < count; i++)
+		keep[i] = s->conf->listeners[i];
+	keep[count] = control;
+	close_others(keep, count + 1);
+	plain_signals();
+	log_role(role_name(role));
+	_exit(s->conf->run(s->conf->arg, role, control));
+}
+
+/* Our end must never wait for a process that does not read. */
+static int watch(struct supervisor *s, struct process *p, int control, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = p};
+
+	if (io_nonblock(control, err) < 0)
+		return -1;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, control, &ev) < 0)
+		return err_sys(err, "watch a control socket");
+	return 0;
+}
+
+static int start(struct supervisor *s, struct process *p, struct err *err)
+{
+	int ends[2];
+	pid_t pid = -1;
+
+	if (io_pair(ends, err) < 0)
+		return -1;
+	if (watch(s, p, ends[0], err) == 0) {
+		pid = fork();
+		if (pid == 0)
+			child_main(s, p->role, ends[1]);
+		if (pid < 0)
+			err_sys(err, "fork");
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return -1;
+	}
+	p->pid = pid;
+	p->control = ends[0];
+	return 0;
+}
+
+int process_start(struct supervisor *s, struct process *p)
+{
+	struct err err = {0};
+
+	p->ready = p->leaving = false;
+	p->started_ms = clock_boot_ms();
+	if (start(s, p, &err) == 0)
+		return 0;
+	log_line("cannot start the %s: %s", role_name(p->role), err.msg);
+	return -1;
+}
+
+void process_cut(struct supervisor *s, struct process *p)
+{
+	if (p->control < 0)
+		return;
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->control, NULL);
+	close(p->control);
+	p->control = -1;
+}
+
+void process_connect(const struct process *server, const struct process *worker)
+{
+	char tag = server->role == ROLE_AUDITOR ? 'a' : 'r';
+	const struct process *at_fault = server;
+	struct err err = {0};
+	int ends[2];
+
+	if (server->control < 0 || worker->control < 0)
+		return;
+	if (io_pair(ends, &err) < 0) {
+		log_line("%s", err.msg);
+		return;
+	}
+	if (io_send_fds(server->control, 'w', &ends[0], 1, &err) == 0) {
+		at_fault = worker;
+		if (io_send_fds(worker->control, tag, &ends[1], 1, &err) == 0)
+			at_fault = NULL;
+	}
+	close(ends[0]);
+	close(ends[1]);
+	if (!at_fault || err.sys == EPIPE)
+		return; /* a dead one is noticed by its end */
+	log_line("%s %d does not read its control socket (%s): ended", role_name(at_fault->role),
+		 (int)at_fault->pid, err.msg);
+	kill(at_fault->pid, SIGKILL);
+}
+
+void process_ended(struct supervisor *s, const struct process *p, int status, char *out,
+		   size_t size)
+{
+	char call[64] = "";
+
+	if (WIFEXITED(status)) {
+		snprintf(out, size, "exit status %d", WEXITSTATUS(status));
+		return;
+	}
+	if (WTERMSIG(status) != SIGSYS) {
+		snprintf(out, size, "signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+		return;
+	}
+	kernel_log_syscall(s->kernel_log, p->pid, call, sizeof(call));
+	snprintf(out, size, "killed for a system call that it may not make: %s",
+		 *call ? call : "the kernel's log (dmesg, type=1326) says which");
+}
+
+void deaths_note(struct deaths *d, uint64_t now_ms)
+{
+	memmove(d->at_ms, d->at_ms + 1, sizeof(d->at_ms) - sizeof(d->at_ms[0]));
+	d->at_ms[DEATHS_MAX - 1] = now_ms;
+	if (d->at_ms[0] && now_ms - d->at_ms[0] < DEATHS_MS)
+		d->pause_until_ms = now_ms + DEATHS_PAUSE_MS;
+}

@@ -1,0 +1,96 @@
+/* roles.c - what each process does, and in which order it gives up what it does not need. */
+#include "gate/serve.h"
+
+#include "audit/auditor.h"
+#include "gate/base/io.h"
+#include "gate/base/log.h"
+#include "gate/resolver.h"
+#include "proxy/worker.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define STATUS_CANNOT 2
+
+/* A worker or resolver without its supervisor is nobody's; the auditor still has a record to write.
+ */
+static int die_with_parent(const struct serve *s, struct err *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_sys(err, "end with the parent");
+	return getppid() == s->supervisor ? 0 : err_set(err, ERR_SYSTEM, "the supervisor is gone");
+}
+
+static int begin(const struct serve *s, enum role role, struct err *err)
+{
+	/* Changing ids clears the signal of the parent's death, so it is set behind that. */
+	if (privs_become(role, s->root ? &s->ids[role] : NULL, err) < 0)
+		return -1;
+	return role == ROLE_AUDITOR ? 0 : die_with_parent(s, err);
+}
+
+static int run_worker(const struct serve *s, int control, struct err *err)
+{
+	struct worker *w;
+	int status = -1;
+
+	if (begin(s, ROLE_WORKER, err) < 0)
+		return -1;
+	w = worker_open(&s->loaded->config.proxy, err);
+	if (!w)
+		return -1;
+	if (privs_filter(ROLE_WORKER, err) == 0)
+		status = worker_run(w, control);
+	worker_close(w);
+	return status;
+}
+
+static int run_auditor(const struct serve *s, int control, struct err *err)
+{
+	struct auditor *a;
+	int status = -1;
+
+	if (begin(s, ROLE_AUDITOR, err) < 0)
+		return -1;
+	a = auditor_open(&s->loaded->config.auditor, err);
+	if (!a)
+		return -1;
+	if (privs_filter(ROLE_AUDITOR, err) == 0 && io_send_fds(control, 'y', NULL, 0, err) == 0)
+		status = auditor_run(a, control);
+	auditor_close(a);
+	return status;
+}
+
+static int run_resolver(const struct serve *s, int control, struct err *err)
+{
+	if (begin(s, ROLE_RESOLVER, err) < 0 || privs_filter(ROLE_RESOLVER, err) < 0 ||
+	    io_send_fds(control, 'y', NULL, 0, err) < 0)
+		return -1;
+	return resolver_run(control);
+}
+
+int serve_role(struct serve *s, enum role role, int control)
+{
+	struct err err = {0};
+	int status = -1;
+
+	switch (role) {
+	case ROLE_WORKER:
+		status = run_worker(s, control, &err);
+		break;
+	case ROLE_AUDITOR:
+		status = run_auditor(s, control, &err);
+		break;
+	case ROLE_RESOLVER:
+		status = run_resolver(s, control, &err);
+		break;
+	case ROLE_SUPERVISOR:
+	case ROLE_READER:
+	case ROLE_COUNT:
+		break;
+	}
+	if (status < 0 && err.kind != ERR_NONE)
+		log_line("%s", err.msg);
+	return status < 0 ? STATUS_CANNOT : status;
+}

@@ -1,0 +1,202 @@
+#include "gate/serve.h"
+
+#include "gate/base/log.h"
+#include "gate/listen.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONFIG_ARENA_MAX ((size_t)64 << 20)
+
+int load(const char *config_path, struct loaded *ret, struct err *err)
+{
+	*ret = (struct loaded){.bundle = {.fd = -1}};
+	if (bundle_read(config_path, &ret->bundle, err) < 0)
+		return -1;
+	ret->arena = arena_create(CONFIG_ARENA_MAX);
+	if (!ret->arena)
+		err_set(err, ERR_SYSTEM, "no memory");
+	else if (bundle_config(&ret->bundle, ret->arena, &ret->config, err) == 0)
+		return 0;
+	unload(ret);
+	return -1;
+}
+
+void unload(struct loaded *l)
+{
+	arena_destroy(l->arena);
+	bundle_close(&l->bundle);
+	*l = (struct loaded){.bundle = {.fd = -1}};
+}
+
+static int find_user(const char *name, struct confine_ids *ret, struct err *err)
+{
+	const struct passwd *pw = getpwnam(name);
+
+	if (!pw)
+		return err_set(
+			err, ERR_CONFIG,
+			"the user '%s' does not exist; make it with 'useradd --system "
+			"--user-group --no-create-home --shell /usr/sbin/nologin %s', or name "
+			"another one under 'users'",
+			name, name);
+	if (pw->pw_uid == 0 || pw->pw_gid == 0)
+		return err_set(err, ERR_CONFIG, "'users' must not name root, as '%s' does", name);
+	*ret = (struct confine_ids){.uid = pw->pw_uid, .gid = pw->pw_gid};
+	return 0;
+}
+
+int serve_users(struct serve *s, struct err *err)
+{
+	const struct config_users *u = &s->loaded->config.users;
+
+	s->root = geteuid() == 0;
+	if (!s->root) {
+		log_line("not started as root: all processes run as one user, which can alter the "
+			 "log as well");
+		return 0;
+	}
+	if (find_user(u->worker, &s->ids[ROLE_WORKER], err) < 0 ||
+	    find_user(u->auditor, &s->ids[ROLE_AUDITOR], err) < 0 ||
+	    find_user(u->resolver, &s->ids[ROLE_RESOLVER], err) < 0)
+		return -1;
+	if (s->ids[ROLE_WORKER].uid == s->ids[ROLE_AUDITOR].uid)
+		log_line("worker and auditor are the same user: a worker can alter the log");
+	return 0;
+}
+
+int serve_log_folder(const struct serve *s, struct err *err)
+{
+	const char *dir = s->loaded->config.auditor.dir;
+	const struct confine_ids *owner = &s->ids[ROLE_AUDITOR];
+	struct stat st;
+
+	if (mkdir(dir, 0750) == 0) {
+		if (s->root && chown(dir, owner->uid, owner->gid) < 0)
+			return err_sys(err, "give the log's folder %s to its user", dir);
+		return 0;
+	}
+	if (errno != EEXIST)
+		return err_sys(err, "make the log's folder %s", dir);
+	if (stat(dir, &st) < 0)
+		return err_sys(err, "look at the log's folder %s", dir);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, ERR_CONFIG, "the log's folder %s is no folder", dir);
+	if (s->root && st.st_uid != owner->uid)
+		return err_set(
+			err, ERR_CONFIG,
+			"the log's folder %s belongs to uid %u; 'chown -R %s %s' gives it to "
+			"the auditor",
+			dir, st.st_uid, s->loaded->config.users.auditor, dir);
+	if (st.st_mode & S_IWOTH)
+		return err_set(err, ERR_CONFIG,
+			       "the log's folder %s can be written by everybody; 'chmod 0750 %s'",
+			       dir, dir);
+	return 0;
+}
+
+/* The check has seen that the names exist. */
+static struct listen_access access_of(const struct config_access *from)
+{
+	const struct passwd *pw = *from->owner ? getpwnam(from->owner) : NULL;
+	const struct group *gr = *from->group ? getgrnam(from->group) : NULL;
+
+	return (struct listen_access){
+		.uid = pw ? pw->pw_uid : geteuid(),
+		.gid = gr ? gr->gr_gid : getegid(),
+		.mode = from->mode,
+	};
+}
+
+int serve_open_sockets(struct serve *s, struct err *err)
+{
+	const struct listen_access own = {geteuid(), getegid(), 0600};
+	struct config *c = &s->loaded->config;
+
+	s->listeners = calloc(c->proxy.listener_count, sizeof(*s->listeners));
+	if (!s->listeners)
+		return err_sys(err, "no memory");
+	for (size_t i = 0; i < c->proxy.listener_count; i++)
+		s->listeners[i] = -1;
+	for (size_t i = 0; i < c->proxy.listener_count; i++) {
+		const struct listen_access access = access_of(&c->access[i]);
+
+		if (listen_unix(c->listeners[i].socket, &access, &s->listeners[i], err) < 0)
+			return err_wrap(err, "listener \"%s\"", c->listeners[i].name);
+		c->listeners[i].fd = s->listeners[i];
+	}
+	return listen_unix(c->status_socket, &own, &s->status, err);
+}
+
+void serve_close_sockets(struct serve *s)
+{
+	const struct config *c = &s->loaded->config;
+
+	for (size_t i = 0; s->listeners && i < c->proxy.listener_count; i++) {
+		if (s->listeners[i] < 0)
+			continue;
+		close(s->listeners[i]);
+		if (unlink(c->listeners[i].socket) < 0)
+			log_line("cannot remove %s: %s", c->listeners[i].socket, strerror(errno));
+	}
+	if (s->status >= 0) {
+		close(s->status);
+		unlink(c->status_socket);
+	}
+	free(s->listeners);
+	s->listeners = NULL;
+	s->status = -1;
+}
+
+static bool engine_group(const struct config *c, size_t i, gid_t *ret)
+{
+	struct stat st;
+
+	if (c->engines[i].has_gid) {
+		*ret = c->engines[i].gid;
+		return true;
+	}
+	if (stat(c->proxy.backends[i].socket, &st) < 0)
+		return false;
+	*ret = st.st_gid;
+	return true;
+}
+
+static void add_group(struct confine_ids *ids, gid_t gid)
+{
+	for (size_t i = 0; i < ids->group_count; i++)
+		if (ids->groups[i] == gid)
+			return;
+	if (ids->group_count < CONFINE_GROUPS_MAX)
+		ids->groups[ids->group_count++] = gid;
+}
+
+bool serve_engine_groups(struct serve *s)
+{
+	struct confine_ids *now = &s->ids[ROLE_WORKER], want = *now;
+	const struct config *c = &s->loaded->config;
+	bool missing = false;
+	gid_t gid;
+
+	if (!s->root)
+		return false;
+	want.group_count = 0;
+	for (size_t i = 0; i < c->proxy.backend_count; i++)
+		if (engine_group(c, i, &gid))
+			add_group(&want, gid);
+		else
+			missing = true;
+	/* What went away may come back as it was. */
+	for (size_t i = 0; missing && i < now->group_count; i++)
+		add_group(&want, now->groups[i]);
+	if (want.group_count == now->group_count &&
+	    memcmp(want.groups, now->groups, want.group_count * sizeof(gid_t)) == 0)
+		return false;
+	*now = want;
+	return true;
+}

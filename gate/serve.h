@@ -1,0 +1,47 @@
+/*
+ * serve.h - the gate as a whole: its sockets, its users, what each process does.
+ */
+#ifndef GATE_SERVE_H
+#define GATE_SERVE_H
+
+#include "gate/bundle.h"
+#include "gate/privs.h"
+
+/* A configuration that was read, with the memory it lives in. */
+struct loaded {
+	struct bundle bundle;
+	struct arena *arena;
+	struct config config;
+};
+
+int load(const char *config_path, struct loaded *ret, struct err *err);
+void unload(struct loaded *l);
+
+struct serve {
+	struct loaded *loaded;
+	pid_t supervisor;
+	bool root;                          /* the processes get users of their own */
+	struct confine_ids ids[ROLE_COUNT]; /* if root */
+	int *listeners;                     /* descriptors, one a listener */
+	int status;
+};
+
+/* Looks up the users; refuses root and users that do not exist. */
+int serve_users(struct serve *s, struct err *err);
+
+/* Makes the log's folder if it is missing; the auditor must own it. */
+int serve_log_folder(const struct serve *s, struct err *err);
+
+int serve_open_sockets(struct serve *s, struct err *err);
+void serve_close_sockets(struct serve *s);
+
+/*
+ * The groups of the engines' sockets, which workers need to connect.  True if
+ * they are not what they were at the last call; a missing socket changes nothing.
+ */
+bool serve_engine_groups(struct serve *s);
+
+/* What a process does from its start to its end; returns its exit status. */
+int serve_role(struct serve *s, enum role role, int control);
+
+#endif

@@ -1,0 +1,88 @@
+#include "gate/supervisor_priv.h"
+
+#include "gate/base/clock.h"
+#include "gate/base/jv.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STATUS_MAX 65536
+
+static void add_process(struct arena *a, struct jv *list, const struct process *p)
+{
+	struct jv *to = jv_push(a, list, jv_object());
+	uint64_t now = clock_boot_ms();
+
+	jv_set(a, to, "role", jv_string(role_name(p->role)));
+	jv_set(a, to, "pid", jv_int(p->pid));
+	jv_set(a, to, "state",
+	       jv_string(!p->pid      ? "down"
+			 : p->leaving ? "finishing"
+			 : p->ready   ? "ready"
+				      : "starting"));
+	jv_set(a, to, "restarts", jv_int(p->restarts));
+	jv_set(a, to, "uptime_s", jv_int(p->pid ? (int64_t)(now - p->started_ms) / 1000 : 0));
+}
+
+static struct jv status_tree(const struct supervisor *s, struct arena *a)
+{
+	struct jv tree = jv_object(), *list;
+
+	jv_set(a, &tree, "version", jv_string(SALLYPORT_VERSION));
+	jv_set(a, &tree, "pid", jv_int(getpid()));
+	jv_set(a, &tree, "config", jv_string(s->conf->config));
+	jv_set(a, &tree, "generation", jv_string(s->conf->generation));
+	jv_set(a, &tree, "uptime_s", jv_int((int64_t)(clock_boot_ms() - s->started_ms) / 1000));
+	jv_set(a, &tree, "ready", jv_bool(supervisor_ready(s) && !s->stopping));
+	jv_set(a, &tree, "stopping", jv_bool(s->stopping != STOPPING_NOT));
+	jv_set(a, &tree, "audit", jv_string(s->auditor.ready ? "up" : "down"));
+	list = jv_set(a, &tree, "processes", jv_array());
+	add_process(a, list, &s->auditor);
+	add_process(a, list, &s->resolver);
+	for (size_t i = 0; i < s->conf->workers; i++)
+		add_process(a, list, &s->workers[i]);
+	for (size_t i = 0; i < s->conf->workers; i++)
+		if (s->leaving[i].pid)
+			add_process(a, list, &s->leaving[i]);
+	return tree;
+}
+
+void status_write(const struct supervisor *s, struct buf *out)
+{
+	struct arena *a = arena_create(4 * STATUS_MAX);
+	struct jv tree;
+
+	if (!a)
+		return;
+	tree = status_tree(s, a);
+	if (!arena_spent(a))
+		jv_write(out, &tree);
+	buf_puts(out, "\n");
+	arena_destroy(a);
+}
+
+static bool may_ask(int fd)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	       (who.uid == 0 || who.uid == geteuid());
+}
+
+void status_answer(const struct supervisor *s)
+{
+	int fd = accept4(s->conf->status, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct buf out;
+
+	if (fd < 0)
+		return;
+	buf_init(&out, STATUS_MAX);
+	if (may_ask(fd))
+		status_write(s, &out);
+	/* It fits into an empty socket's buffer; who does not read gets no more. */
+	if (buf_len(&out))
+		send(fd, buf_span(&out).at, buf_len(&out), MSG_NOSIGNAL | MSG_DONTWAIT);
+	buf_fini(&out);
+	close(fd);
+}

@@ -1,0 +1,375 @@
+#include "gate/supervisor_priv.h"
+
+#include "gate/base/clock.h"
+#include "gate/base/io.h"
+#include "gate/base/log.h"
+#include "gate/notify.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FINISH_MS 10000 /* workers may finish their exchanges for this long */
+#define CLOSE_MS  5000  /* the auditor may write its last record for this long */
+#define LOOK_MS   2000  /* between two looks at conf->stale() */
+
+/* --- processes by place: auditor, resolver, workers, leaving workers --- */
+
+static size_t places(const struct supervisor *s)
+{
+	return 2 + 2 * s->conf->workers;
+}
+
+static struct process *place(struct supervisor *s, size_t i)
+{
+	if (i == 0)
+		return &s->auditor;
+	if (i == 1)
+		return &s->resolver;
+	i -= 2;
+	return i < s->conf->workers ? &s->workers[i] : &s->leaving[i - s->conf->workers];
+}
+
+static bool is_leaving_place(const struct supervisor *s, const struct process *p)
+{
+	return p >= s->leaving && p < s->leaving + s->conf->workers;
+}
+
+static struct process *by_pid(struct supervisor *s, pid_t pid)
+{
+	for (size_t i = 0; i < places(s); i++)
+		if (place(s, i)->pid == pid)
+			return place(s, i);
+	return NULL;
+}
+
+bool supervisor_ready(const struct supervisor *s)
+{
+	for (size_t i = 0; i < s->conf->workers; i++)
+		if (!s->workers[i].ready)
+			return false;
+	return s->auditor.ready && s->resolver.ready;
+}
+
+static bool workers_gone(struct supervisor *s)
+{
+	for (size_t i = 2; i < places(s); i++)
+		if (place(s, i)->pid)
+			return false;
+	return true;
+}
+
+static bool all_gone(struct supervisor *s)
+{
+	return !s->auditor.pid && !s->resolver.pid && workers_gone(s);
+}
+
+/* --- starting and connecting --- */
+
+static void connect_new(struct supervisor *s, struct process *p)
+{
+	if (p->role == ROLE_WORKER) {
+		process_connect(&s->auditor, p);
+		process_connect(&s->resolver, p);
+		return;
+	}
+	for (size_t i = 2; i < places(s); i++)
+		process_connect(p, place(s, i));
+}
+
+/* What should run now: everything; while the workers finish, all but workers. */
+static bool is_wanted(const struct supervisor *s, const struct process *p)
+{
+	if (is_leaving_place(s, p))
+		return false;
+	return s->stopping == STOPPING_NOT ||
+	       (s->stopping == STOPPING_WORKERS && p->role != ROLE_WORKER);
+}
+
+static void start_missing(struct supervisor *s)
+{
+	uint64_t now = clock_boot_ms();
+
+	for (size_t i = 0; i < places(s); i++) {
+		struct process *p = place(s, i);
+		struct deaths *d = &s->deaths[p->role];
+
+		if (p->pid || !is_wanted(s, p) || now < d->pause_until_ms)
+			continue;
+		if (process_start(s, p) == 0)
+			connect_new(s, p);
+		else
+			d->pause_until_ms = now + DEATHS_PAUSE_MS;
+	}
+}
+
+/* --- ending --- */
+
+static void tell_to_finish(struct process *p)
+{
+	struct err err = {0};
+
+	p->leaving = true;
+	if (p->control >= 0 && io_send_fds(p->control, 's', NULL, 0, &err) < 0 && err.sys != EPIPE)
+		kill(p->pid, SIGKILL);
+}
+
+static void begin_stop(struct supervisor *s)
+{
+	if (s->stopping) { /* asked twice: at once */
+		s->stop_deadline_ms = clock_boot_ms();
+		return;
+	}
+	notify_manager("STOPPING=1");
+	s->stopping = STOPPING_WORKERS;
+	s->stop_deadline_ms = clock_boot_ms() + FINISH_MS;
+	for (size_t i = 2; i < places(s); i++)
+		if (place(s, i)->pid)
+			tell_to_finish(place(s, i));
+}
+
+static void kill_all(struct supervisor *s, const char *why)
+{
+	for (size_t i = 0; i < places(s); i++) {
+		struct process *p = place(s, i);
+
+		if (!p->pid || (s->stopping == STOPPING_WORKERS && p->role != ROLE_WORKER))
+			continue;
+		log_line("%s %d %s: killed", role_name(p->role), (int)p->pid, why);
+		kill(p->pid, SIGKILL);
+	}
+}
+
+/* The auditor's control socket ends when no worker can send it anything more. */
+static void go_on_stopping(struct supervisor *s)
+{
+	uint64_t now = clock_boot_ms();
+
+	if (s->stopping == STOPPING_WORKERS && workers_gone(s)) {
+		s->stopping = STOPPING_REST;
+		s->stop_deadline_ms = now + CLOSE_MS;
+		process_cut(s, &s->resolver);
+		process_cut(s, &s->auditor);
+		s->auditor.leaving = s->resolver.leaving = true;
+	} else if (s->stopping && now >= s->stop_deadline_ms) {
+		kill_all(s, "did not end in time");
+		s->stop_deadline_ms = now + CLOSE_MS;
+	}
+}
+
+/* New workers take the places; the old ones finish in a place of their own. */
+static void replace_workers(struct supervisor *s)
+{
+	log_line("the engine sockets' groups changed: replacing the workers");
+	for (size_t i = 0; i < s->conf->workers; i++) {
+		struct process *old = &s->workers[i], *to = &s->leaving[i];
+		struct epoll_event ev = {.events = EPOLLIN, .data.ptr = to};
+
+		if (!old->pid || to->pid) /* one that still finishes keeps its place */
+			continue;
+		*to = *old;
+		epoll_ctl(s->epoll, EPOLL_CTL_MOD, to->control, &ev);
+		*old = (struct process){
+			.role = ROLE_WORKER, .control = -1, .restarts = to->restarts + 1};
+		tell_to_finish(to);
+	}
+}
+
+/* --- events --- */
+
+static void on_death(struct supervisor *s, struct process *p, int status)
+{
+	bool expected = p->leaving && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	char how[160];
+
+	process_ended(s, p, status, how, sizeof(how));
+	process_cut(s, p);
+	if (!expected)
+		log_line("%s %d ended: %s", role_name(p->role), (int)p->pid, how);
+	if (!p->leaving) {
+		deaths_note(&s->deaths[p->role], clock_boot_ms());
+		p->restarts++;
+	}
+	if (!s->ever_ready && !s->stopping) {
+		s->failed = true;
+		err_set(&s->failure, ERR_SYSTEM, "the %s could not be started: %s",
+			role_name(p->role), how);
+		begin_stop(s);
+	}
+	p->pid = 0;
+	p->ready = p->leaving = false;
+}
+
+static void reap(struct supervisor *s)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct process *p = by_pid(s, pid);
+
+		if (p)
+			on_death(s, p, status);
+	}
+}
+
+static void on_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+			begin_stop(s);
+		else if (info.ssi_signo == SIGHUP)
+			log_line("SIGHUP: this version cannot reload; restart it instead");
+	}
+	reap(s);
+}
+
+static void on_ready(struct supervisor *s, struct process *p)
+{
+	p->ready = true;
+	if (s->ever_ready || !supervisor_ready(s))
+		return;
+	s->ever_ready = true;
+	if (s->conf->ready)
+		s->conf->ready(s->conf->arg);
+}
+
+static void on_control(struct supervisor *s, struct process *p)
+{
+	char word;
+	ssize_t n = recv(p->control, &word, 1, MSG_DONTWAIT);
+
+	if (n == 1 && word == 'y')
+		on_ready(s, p);
+	else if (n == 1) /* nothing else is ever said */
+		kill(p->pid, SIGKILL);
+	else if (n == 0 || errno != EAGAIN)
+		process_cut(s, p); /* its end will be reaped */
+}
+
+static int next_wait_ms(const struct supervisor *s)
+{
+	uint64_t now = clock_boot_ms(), at = s->next_look_ms;
+
+	for (int role = 0; role < ROLE_COUNT; role++)
+		if (s->deaths[role].pause_until_ms > now && s->deaths[role].pause_until_ms < at)
+			at = s->deaths[role].pause_until_ms;
+	if (s->stopping && s->stop_deadline_ms < at)
+		at = s->stop_deadline_ms;
+	return at > now ? (int)(at - now) : 0;
+}
+
+static void look_around(struct supervisor *s)
+{
+	if (clock_boot_ms() < s->next_look_ms)
+		return;
+	s->next_look_ms = clock_boot_ms() + LOOK_MS;
+	if (s->conf->stale && !s->stopping && s->conf->stale(s->conf->arg))
+		replace_workers(s);
+}
+
+static void turn(struct supervisor *s)
+{
+	struct epoll_event events[32];
+	int count = epoll_wait(s->epoll, events, 32, next_wait_ms(s));
+
+	for (int i = 0; i < count; i++) {
+		void *about = events[i].data.ptr;
+
+		if (about == &s->signals)
+			continue; /* last, so that no other event is about who has gone */
+		if (about == &s->conf->status)
+			status_answer(s);
+		else if (((struct process *)about)->control >= 0)
+			on_control(s, about);
+	}
+	on_signals(s);
+	look_around(s);
+	go_on_stopping(s);
+	start_missing(s);
+}
+
+/* --- set up --- */
+
+static int watch_fd(struct supervisor *s, int fd, void *about, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = about};
+
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) < 0)
+		return err_sys(err, "watch a descriptor");
+	return 0;
+}
+
+static int open_loop(struct supervisor *s, struct err *err)
+{
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGCHLD);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGINT);
+	sigaddset(&wanted, SIGHUP);
+	sigprocmask(SIG_BLOCK, &wanted, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->kernel_log = kernel_log_open();
+	if (s->epoll < 0 || s->signals < 0)
+		return err_sys(err, "make the event loop");
+	if (watch_fd(s, s->signals, &s->signals, err) < 0)
+		return -1;
+	if (s->conf->status >= 0 && watch_fd(s, s->conf->status, (void *)&s->conf->status, err) < 0)
+		return -1;
+	return s->conf->confine ? s->conf->confine(s->conf->arg, err) : 0;
+}
+
+static void close_loop(struct supervisor *s)
+{
+	if (s->epoll >= 0)
+		close(s->epoll);
+	if (s->signals >= 0)
+		close(s->signals);
+	if (s->kernel_log >= 0)
+		close(s->kernel_log);
+	free(s->workers);
+	free(s->leaving);
+}
+
+int supervisor_run(const struct supervisor_conf *conf, struct err *err)
+{
+	struct supervisor s = {
+		.conf = conf,
+		.workers = calloc(conf->workers, sizeof(struct process)),
+		.leaving = calloc(conf->workers, sizeof(struct process)),
+		.epoll = -1,
+		.signals = -1,
+		.kernel_log = -1,
+		.started_ms = clock_boot_ms(),
+		.next_look_ms = clock_boot_ms() + LOOK_MS,
+	};
+	int rc = s.workers && s.leaving ? open_loop(&s, err) : err_sys(err, "no memory");
+
+	if (rc == 0) {
+		for (size_t i = 0; i < places(&s); i++)
+			*place(&s, i) = (struct process){.role = ROLE_WORKER, .control = -1};
+		s.auditor.role = ROLE_AUDITOR;
+		s.resolver.role = ROLE_RESOLVER;
+		start_missing(&s);
+		while (!s.stopping || !all_gone(&s))
+			turn(&s);
+		if (s.failed) {
+			*err = s.failure;
+			rc = -1;
+		}
+	}
+	close_loop(&s);
+	return rc;
+}

@@ -1,0 +1,56 @@
+/*
+ * supervisor.h - starts the gate's processes, connects them, starts them anew
+ * when they die, and ends them in order.
+ *
+ * What the processes do is not known here: `run` is called in each new one,
+ * with its control socket.  Over that socket (io_send_fds) a process gets
+ *
+ *	auditor, resolver   'w' and a descriptor: a connection to a worker
+ *	worker              'a' or 'r' and a descriptor: to the auditor, to the resolver;
+ *	                    's': finish and end
+ *
+ * and says 'y' once when it is ready.  End of file: the supervisor is gone, or
+ * (auditor, resolver) it is time to end.
+ *
+ * A process that dies before all were ready once ends the gate: something is
+ * wrong that another try would not mend.  Later on a dead one is replaced at
+ * once; if a role dies five times within ten seconds, after a second each.
+ */
+#ifndef GATE_SUPERVISOR_H
+#define GATE_SUPERVISOR_H
+
+#include "gate/base/err.h"
+#include "gate/privs.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct supervisor_conf {
+	/* In the new process; returns its exit status. */
+	int (*run)(void *arg, enum role role, int control);
+
+	/* Called once, when all is open and no process was started yet.  May be NULL. */
+	int (*confine)(void *arg, struct err *err);
+
+	/* Called every two seconds: true when workers should be replaced.  May be NULL. */
+	bool (*stale)(void *arg);
+
+	/* Called once, when all processes were ready for the first time.  May be NULL. */
+	void (*ready)(void *arg);
+
+	void *arg;
+	size_t workers;
+	const int *listeners; /* descriptors that workers keep; everything else is closed */
+	size_t listener_count;
+	int status;             /* listening socket that is answered with the status, or -1 */
+	const char *generation; /* for the status */
+	const char *config;     /* for the status: path of the configuration */
+};
+
+/*
+ * Serves until SIGTERM or SIGINT, and until all processes are gone.  0, or -1
+ * when the gate could not be started.
+ */
+int supervisor_run(const struct supervisor_conf *conf, struct err *err);
+
+#endif
