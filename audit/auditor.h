@@ -28,14 +28,29 @@ struct auditor_conf {
 	const char *build;      /* version string, for gate_start */
 };
 
+/* What auditor_run() returns. */
+enum auditor_status {
+	AUDITOR_STOPPED = 0, /* asked to; gate_stop is the last record */
+	AUDITOR_FAILED = 1,  /* its loop could not go on */
+	AUDITOR_SEALED = 3   /* the log could not be written: start a new auditor */
+};
+
 /*
- * Locks the directory, recovers a torn tail, opens the newest segment.  NULL:
- * the directory is in use, the log is damaged, or the file system refuses.
+ * Locks the directory, recovers a torn tail, opens the newest segment and writes
+ * gate_start.  NULL: the directory is in use, the log is damaged (ERR_INPUT), or
+ * the file system refuses.  Until auditor_close() the process ignores SIGTERM,
+ * SIGINT, SIGHUP, SIGPIPE and SIGXFSZ.
  */
 struct auditor *auditor_open(const struct auditor_conf *conf, struct err *err);
 
-/* Serves until the control socket ends.  Returns the process's exit status. */
+/*
+ * Serves until the control socket ends.  Returns the process's exit status.  When
+ * the log is sealed the workers are told, and it returns AUDITOR_SEALED at once.
+ */
 int auditor_run(struct auditor *a, int control_fd);
+
+/* Why auditor_run() returned something else than AUDITOR_STOPPED; "" if it did not. */
+const char *auditor_why(const struct auditor *a);
 
 void auditor_close(struct auditor *a);
 

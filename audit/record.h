@@ -79,12 +79,22 @@ struct record {
 	/* log and process records */
 	const char *text;
 	uint64_t count;
+	uint64_t at, bytes; /* gate_recover: where the torn tail began, how long it was */
+	const char *sha256; /* gate_recover: of the torn tail */
+	const char *file;   /* gate_recover: where it was kept; log_open: the segment before */
+	const char *head;   /* log_open: the last hash of the segment before */
+	uint64_t open;      /* log_open: allowed decisions without an outcome at this time */
+	uint64_t oldest;    /* log_open: the lowest sequence number among these */
 };
 
 /*
  * Appends the record's members, from "type" on, without braces:
  * `"type":"decision","id":"..."`.  A record that would pass RECORD_LINE_MAX
- * loses facts, then violations, and says "trunc":true.
+ * loses facts, then violations, then the other JSON texts and the ends of long
+ * strings; it says "trunc":true and has the hash of what was left out.
+ *
+ * Takes room for the longest record at once, so out should be kept and used
+ * again.  If out has too little room even for the cut record it is spent.
  */
 void record_write(struct buf *out, const struct record *r);
 

@@ -1,0 +1,281 @@
+#include "audit/record.h"
+
+#include "audit/record_priv.h"
+#include "gate/base/hash.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define STRING_CUT  256 /* bytes that are left of a string in the last cut */
+#define NESTING_MAX 3
+
+/* How much of a record is left out because it is too long. */
+enum cut {
+	CUT_NONE = 0,
+	CUT_FACTS,
+	CUT_VIOLATIONS,
+	CUT_ALL, /* all JSON texts, and the ends of strings */
+	CUT_COUNT
+};
+
+struct writer {
+	char *start, *at, *end;
+	char *open[NESTING_MAX]; /* where objects that are not closed yet begin */
+	unsigned depth;
+	bool full;
+	enum cut cut;
+	char lost[HASH_HEX_LEN + 1];
+};
+
+static const char *const type_names[] = {
+	[RECORD_NONE] = "none",
+	[RECORD_GATE_START] = "gate_start",
+	[RECORD_GATE_STOP] = "gate_stop",
+	[RECORD_GATE_RECOVER] = "gate_recover",
+	[RECORD_LOG_OPEN] = "log_open",
+	[RECORD_LOG_SEAL] = "log_seal",
+	[RECORD_LOG_ALARM] = "log_alarm",
+	[RECORD_POLICY_LOAD] = "policy_load",
+	[RECORD_POLICY_REJECT] = "policy_reject",
+	[RECORD_DECISION] = "decision",
+	[RECORD_OUTCOME] = "outcome",
+	[RECORD_OUTCOME_UNKNOWN] = "outcome_unknown",
+	[RECORD_READ] = "read",
+	[RECORD_MALFORMED] = "malformed",
+	[RECORD_WORKER_LOST] = "worker_lost",
+};
+_Static_assert(sizeof(type_names) / sizeof(*type_names) == RECORD_TYPE_COUNT, "a name each");
+
+const char *record_type_name(enum record_type t)
+{
+	return (unsigned)t < RECORD_TYPE_COUNT ? type_names[t] : type_names[RECORD_NONE];
+}
+
+static inline bool fits(struct writer *w, size_t len)
+{
+	if (!w->full && (size_t)(w->end - w->at) >= len)
+		return true;
+	w->full = true;
+	return false;
+}
+
+static inline void put(struct writer *w, const char *s, size_t len)
+{
+	if (!fits(w, len))
+		return;
+	memcpy(w->at, s, len);
+	w->at += len;
+}
+
+/* key is `,"name":` and what follows it; the first member has no comma. */
+static inline void put_key(struct writer *w, const char *key, size_t len)
+{
+	bool first = w->at == w->start || w->at[-1] == '{';
+
+	put(w, key + first, len - first);
+}
+
+/* Bytes that are copied as they are; the others need a look. */
+static const bool plain[256] = {
+	[0x20 ... '"' - 1] = true, ['"' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 0x7e] = true};
+
+static void put_hex4(struct writer *w, unsigned code)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char text[] = {
+		'\\',          'u', hex[code >> 12 & 15], hex[code >> 8 & 15], hex[code >> 4 & 15],
+		hex[code & 15]};
+
+	put(w, text, sizeof(text));
+}
+
+/* U+0080 to U+009F drive terminals, U+2028 and U+2029 end lines for some readers. */
+static unsigned unsafe_code(const unsigned char *s, size_t len)
+{
+	if (len == 1 && (s[0] < 0x20 || s[0] == 0x7f))
+		return s[0];
+	if (len == 2 && s[0] == 0xc2 && s[1] < 0xa0)
+		return s[1];
+	if (len == 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9))
+		return 0x2000u | (s[2] & 0x3fu);
+	return 0;
+}
+
+/* Writes one character that is not plain; returns the bytes it took. */
+static size_t put_special(struct writer *w, const unsigned char *s, size_t left)
+{
+	size_t len = record_utf8_len(s, left);
+	unsigned code = len ? unsafe_code(s, len) : 0;
+
+	if (s[0] == '"' || s[0] == '\\') {
+		put(w, "\\", 1);
+		put(w, (const char *)s, 1);
+	} else if (code) {
+		put_hex4(w, code);
+	} else if (len && s[0]) {
+		put(w, (const char *)s, len);
+	} else {
+		put(w, "\xef\xbf\xbd", 3);
+	}
+	return len ? len : 1;
+}
+
+static void put_text(struct writer *w, const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	for (size_t i = 0; i < len && !w->full;) {
+		size_t run = i;
+
+		while (run < len && plain[s[run]])
+			run++;
+		put(w, text + i, run - i);
+		i = run;
+		if (i < len)
+			i += put_special(w, s + i, len - i);
+	}
+}
+
+/* What is left of a string in the last cut; no character is cut in two. */
+static size_t cut_len(const char *s, size_t len)
+{
+	size_t cut = STRING_CUT;
+
+	if (len <= cut)
+		return len;
+	for (int i = 0; i < 3 && ((unsigned char)s[cut] & 0xc0) == 0x80; i++)
+		cut--;
+	return cut;
+}
+
+/* key ends in `:"`, tail closes the string. */
+static void put_str(struct writer *w, struct span key, const char *value, struct span tail)
+{
+	size_t len;
+
+	if (!value || !*value)
+		return;
+	len = strlen(value);
+	if (w->cut == CUT_ALL)
+		len = cut_len(value, len);
+	put_key(w, key.at, key.len);
+	put_text(w, value, len);
+	put(w, tail.at, tail.len);
+}
+
+static void put_num(struct writer *w, struct span key, bool negative, uint64_t value)
+{
+	char text[24], *at = text + sizeof(text);
+
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	if (negative)
+		*--at = '-';
+	put_key(w, key.at, key.len);
+	put(w, at, (size_t)(text + sizeof(text) - at));
+}
+
+static void put_int(struct writer *w, struct span key, int64_t value)
+{
+	put_num(w, key, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+static bool has_control(struct span s)
+{
+	unsigned char found = 0;
+
+	for (size_t i = 0; i < s.len; i++)
+		found |= (unsigned char)((unsigned char)s.at[i] < 0x20);
+	return found;
+}
+
+/* A text with raw control bytes cannot be our JSON: it is kept as a string. */
+static void put_json(struct writer *w, struct span key, struct span value)
+{
+	if (!value.len)
+		return;
+	put_key(w, key.at, key.len);
+	if (!has_control(value)) {
+		put(w, value.at, value.len);
+		return;
+	}
+	put(w, "\"", 1);
+	put_text(w, value.at, value.len);
+	put(w, "\"", 1);
+}
+
+static void begin(struct writer *w, struct span key)
+{
+	assert(w->depth < NESTING_MAX);
+	w->open[w->depth++] = w->at;
+	put_key(w, key.at, key.len);
+}
+
+static void end(struct writer *w, struct span tail)
+{
+	char *start = w->open[--w->depth];
+
+	if (w->full)
+		return;
+	if (w->at[-1] == '{')
+		w->at = start;
+	else
+		put(w, tail.at, tail.len);
+}
+
+/* The hash of a JSON text that was left out, or NULL. */
+static const char *lost_hash(struct writer *w, struct span text, enum cut lost_from)
+{
+	struct hash h;
+
+	if (w->cut < lost_from || !text.len)
+		return NULL;
+	h = hash_of(text);
+	hash_hex(&h, w->lost);
+	return w->lost;
+}
+
+/* false: it does not fit. */
+static bool write_members(struct writer *w, const struct record *r)
+{
+#define LIT(text)        ((struct span){text, sizeof(text) - 1})
+#define STR(name, value) put_str(w, LIT(",\"" name "\":\""), value, LIT("\""));
+#define ONE(name, value) put_str(w, LIT(",\"" name "\":[\""), value, LIT("\"]"));
+#define NUM_IF(name, present, value)                                                               \
+	if (present)                                                                               \
+		put_int(w, LIT(",\"" name "\":"), value);
+#define UINT(name, value)                                                                          \
+	if (value)                                                                                 \
+		put_num(w, LIT(",\"" name "\":"), false, value);
+#define TRUE(name, value)                                                                          \
+	if (value)                                                                                 \
+		put_json(w, LIT(",\"" name "\":"), LIT("true"));
+#define JSON(name, value, lost_from)                                                               \
+	if (w->cut < (lost_from))                                                                  \
+		put_json(w, LIT(",\"" name "\":"), value);
+#define BEGIN(name) begin(w, LIT(",\"" name "\":{"));
+#define END()       end(w, LIT("}"));
+#define LIST(name)  begin(w, LIT(",\"" name "\":[{"));
+#define END_LIST()  end(w, LIT("}]"));
+#include "audit/record.def"
+	return !w->full;
+}
+
+void record_write(struct buf *out, const struct record *r)
+{
+	size_t room = buf_room(out) < RECORD_BODY_MAX ? buf_room(out) : RECORD_BODY_MAX;
+	char *at = buf_reserve(out, room);
+
+	if (!at)
+		return;
+	for (enum cut cut = CUT_NONE; cut < CUT_COUNT; cut++) {
+		struct writer w = {.start = at, .at = at, .end = at + room, .cut = cut};
+
+		if (write_members(&w, r)) {
+			buf_commit(out, (size_t)(w.at - at));
+			return;
+		}
+	}
+	out->spent = true;
+}

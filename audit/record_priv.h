@@ -1,0 +1,43 @@
+/*
+ * record_priv.h - reading what record_write() wrote, without a JSON tree.
+ *
+ * The auditor, recovery and `audit verify` all learn of a record through
+ * record_peek(), so they cannot disagree about what it says.
+ */
+#ifndef AUDIT_RECORD_PRIV_H
+#define AUDIT_RECORD_PRIV_H
+
+#include "audit/record.h"
+#include "gate/base/span.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What the auditor puts around a record's members stays below this. */
+#define RECORD_FRAME_MAX 512
+#define RECORD_BODY_MAX  (RECORD_LINE_MAX - RECORD_FRAME_MAX)
+
+struct record_peek {
+	enum record_type type; /* RECORD_NONE for a type that is not known */
+	struct span id, of;    /* empty if absent */
+	bool allow;            /* a decision whose verdict is "allow" */
+};
+
+/* False: the text does not begin as a record does. */
+bool record_peek(struct span body, struct record_peek *ret);
+
+/* The value of the first number of this name, 0 if absent; for the log's own records. */
+uint64_t record_peek_uint(struct span body, const char *name);
+
+/*
+ * True if body is what record_write() could have written: members of
+ * record.def in their order, JSON values, UTF-8, no control bytes.  A worker
+ * may have been taken over; what it sends must not break the line's form nor
+ * say one of the auditor's own members a second time.
+ */
+bool record_valid(struct span body);
+
+/* The length of the UTF-8 sequence at s, or 0 if it is none (RFC 3629). */
+size_t record_utf8_len(const unsigned char *s, size_t left);
+
+#endif

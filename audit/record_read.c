@@ -1,0 +1,327 @@
+#include "audit/record_priv.h"
+
+#include <string.h>
+
+#define DEPTH_MAX 60
+
+size_t record_utf8_len(const unsigned char *s, size_t left)
+{
+	size_t n = s[0] < 0x80                   ? 1
+		   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+		   : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						 : 0;
+
+	if (!n || n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* --- peeking --- */
+
+static bool cut_prefix(struct span *s, const char *prefix)
+{
+	if (!span_starts(*s, prefix))
+		return false;
+	*s = span_skip(*s, strlen(prefix));
+	return true;
+}
+
+static enum record_type type_of(struct span name)
+{
+	for (int t = RECORD_NONE + 1; t < RECORD_TYPE_COUNT; t++)
+		if (span_is(name, record_type_name(t)))
+			return t;
+	return RECORD_NONE;
+}
+
+/* Quotes within strings are escaped, so this can only be a member's name. */
+static bool says_allow(struct span rest)
+{
+	static const char key[] = ",\"verdict\":\"";
+	const char *at = memmem(rest.at, rest.len, key, sizeof(key) - 1);
+
+	return at &&
+	       span_starts(span_skip(rest, (size_t)(at - rest.at) + sizeof(key) - 1), "allow\"");
+}
+
+bool record_peek(struct span body, struct record_peek *ret)
+{
+	struct span type;
+
+	*ret = (struct record_peek){0};
+	if (!cut_prefix(&body, "\"type\":\"") || !span_cut(&body, '"', &type))
+		return false;
+	ret->type = type_of(type);
+	if (cut_prefix(&body, ",\"id\":\"") && !span_cut(&body, '"', &ret->id))
+		return false;
+	if (cut_prefix(&body, ",\"of\":\"") && !span_cut(&body, '"', &ret->of))
+		return false;
+	ret->allow = ret->type == RECORD_DECISION && says_allow(body);
+	return true;
+}
+
+uint64_t record_peek_uint(struct span body, const char *name)
+{
+	size_t len = strlen(name);
+	uint64_t value = 0;
+
+	for (;;) {
+		const char *at = memmem(body.at, body.len, name, len);
+
+		if (!at)
+			return 0;
+		body = span_skip(body, (size_t)(at - body.at) + len);
+		if (at[-1] == '"' && cut_prefix(&body, "\":"))
+			break;
+	}
+	for (; body.len && *body.at >= '0' && *body.at <= '9'; body = span_skip(body, 1))
+		value = value * 10 + (unsigned)(*body.at - '0');
+	return value;
+}
+
+/* --- checking --- */
+
+struct row {
+	enum { ROW_MEMBER, ROW_BEGIN, ROW_END } kind;
+	struct span name;
+};
+
+static const struct row rows[] = {
+#define NAME(text)                                                                                 \
+	{                                                                                          \
+		text, sizeof(text) - 1                                                             \
+	}
+#define STR(name, value)             {ROW_MEMBER, NAME(name)},
+#define ONE(name, value)             {ROW_MEMBER, NAME(name)},
+#define NUM_IF(name, present, value) {ROW_MEMBER, NAME(name)},
+#define UINT(name, value)            {ROW_MEMBER, NAME(name)},
+#define TRUE(name, value)            {ROW_MEMBER, NAME(name)},
+#define JSON(name, value, lost_from) {ROW_MEMBER, NAME(name)},
+#define BEGIN(name)                  {ROW_BEGIN, NAME(name)},
+#define LIST(name)                   {ROW_BEGIN, NAME(name)},
+#define END()                        {ROW_END, NAME("")},
+#define END_LIST()                   {ROW_END, NAME("")},
+#include "audit/record.def"
+};
+
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+/* The row behind this one and all that is nested in it. */
+static size_t behind(size_t row)
+{
+	int depth = 0;
+
+	do {
+		depth += rows[row].kind == ROW_BEGIN;
+		depth -= rows[row].kind == ROW_END;
+		row++;
+	} while (depth);
+	return row;
+}
+
+/* Finds the top-level member from *row on, and moves *row behind it. */
+static bool next_row(size_t *row, struct span name)
+{
+	for (size_t i = *row; i < ROWS; i = behind(i))
+		if (span_eq(name, rows[i].name)) {
+			*row = behind(i);
+			return true;
+		}
+	return false;
+}
+
+struct cursor {
+	const unsigned char *at, *end;
+};
+
+static bool take(struct cursor *c, char want)
+{
+	while (c->at < c->end && *c->at == ' ')
+		c->at++;
+	if (c->at == c->end || *c->at != want)
+		return false;
+	c->at++;
+	return true;
+}
+
+static bool hex_digit(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool skip_escape(struct cursor *c)
+{
+	if (c->end - c->at < 2)
+		return false;
+	if (c->at[1] != 'u') {
+		c->at += 2;
+		return memchr("\"\\/bfnrt", c->at[-1], 8) != NULL;
+	}
+	if (c->end - c->at < 6)
+		return false;
+	c->at += 6;
+	return hex_digit(c->at[-4]) && hex_digit(c->at[-3]) && hex_digit(c->at[-2]) &&
+	       hex_digit(c->at[-1]);
+}
+
+static bool skip_string(struct cursor *c)
+{
+	if (!take(c, '"'))
+		return false;
+	while (c->at < c->end) {
+		unsigned char b = *c->at;
+		size_t len = 1;
+
+		if (b == '"') {
+			c->at++;
+			return true;
+		}
+		if (b == '\\') {
+			if (!skip_escape(c))
+				return false;
+			continue;
+		}
+		if (b < 0x20)
+			return false;
+		if (b >= 0x80)
+			len = record_utf8_len(c->at, (size_t)(c->end - c->at));
+		if (!len)
+			return false;
+		c->at += len;
+	}
+	return false;
+}
+
+static bool skip_digits(struct cursor *c)
+{
+	const unsigned char *from = c->at;
+
+	while (c->at < c->end && *c->at >= '0' && *c->at <= '9')
+		c->at++;
+	return c->at > from;
+}
+
+static bool skip_number(struct cursor *c)
+{
+	const unsigned char *from;
+
+	(void)take(c, '-');
+	from = c->at;
+	if (!skip_digits(c) || (*from == '0' && c->at - from > 1))
+		return false;
+	if (c->at < c->end && *c->at == '.') {
+		c->at++;
+		if (!skip_digits(c))
+			return false;
+	}
+	if (c->at < c->end && (*c->at == 'e' || *c->at == 'E')) {
+		c->at++;
+		if (c->at < c->end && (*c->at == '+' || *c->at == '-'))
+			c->at++;
+		return skip_digits(c);
+	}
+	return true;
+}
+
+static bool skip_word(struct cursor *c)
+{
+	static const char *const words[] = {"true", "false", "null"};
+	struct span rest = {(const char *)c->at, (size_t)(c->end - c->at)};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (span_starts(rest, words[i])) {
+			c->at += strlen(words[i]);
+			return true;
+		}
+	return false;
+}
+
+static bool skip_scalar(struct cursor *c)
+{
+	while (c->at < c->end && *c->at == ' ')
+		c->at++;
+	if (c->at == c->end)
+		return false;
+	if (*c->at == '"')
+		return skip_string(c);
+	if (*c->at == '-' || (*c->at >= '0' && *c->at <= '9'))
+		return skip_number(c);
+	return skip_word(c);
+}
+
+static bool skip_key(struct cursor *c)
+{
+	return skip_string(c) && take(c, ':');
+}
+
+/* Where a value is nested: one bit a level, set for an object. */
+struct nest {
+	uint64_t object;
+	int depth;
+};
+
+/* Enters arrays and objects down to the first scalar, or an empty one. */
+static bool enter(struct cursor *c, struct nest *n)
+{
+	for (;;) {
+		bool object = take(c, '{');
+
+		if (!object && !take(c, '['))
+			return skip_scalar(c);
+		if (n->depth == DEPTH_MAX)
+			return false;
+		if (take(c, object ? '}' : ']'))
+			return true;
+		n->object = n->object << 1 | object;
+		n->depth++;
+		if (object && !skip_key(c))
+			return false;
+	}
+}
+
+static bool skip_value(struct cursor *c)
+{
+	struct nest n = {0};
+
+	for (;;) {
+		if (!enter(c, &n))
+			return false;
+		while (n.depth && take(c, n.object & 1 ? '}' : ']')) {
+			n.object >>= 1;
+			n.depth--;
+		}
+		if (!n.depth)
+			return true;
+		if (!take(c, ',') || ((n.object & 1) && !skip_key(c)))
+			return false;
+	}
+}
+
+bool record_valid(struct span body)
+{
+	const unsigned char *start = (const unsigned char *)body.at;
+	struct cursor c = {start, start + body.len};
+	size_t row = 0;
+
+	if (!body.len || body.len > RECORD_BODY_MAX)
+		return false;
+	do {
+		const unsigned char *key = c.at;
+
+		if (!skip_key(&c))
+			return false;
+		/* The name between the quotes; one with space around it is not found. */
+		if (!next_row(&row, (struct span){(const char *)key + 1, (size_t)(c.at - key) - 3}))
+			return false;
+		if (!skip_value(&c))
+			return false;
+	} while (take(&c, ','));
+	return c.at == c.end;
+}
