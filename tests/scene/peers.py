@@ -211,6 +211,9 @@ class Peer(threading.Thread):
             self.recv_until(test[0].encode("latin-1"))
         elif what == "seen":
             self.recv_seen(test[0].encode("latin-1"))
+        elif what == "not-seen":
+            if test[0].encode("latin-1") in self.seen:
+                raise Trouble(f"{shown(test[0])} is in {shown(self.seen)}")
         elif what == "end":
             rest = self.stream.body.all() if self.stream.body else b""
             if rest:
@@ -654,7 +657,7 @@ class Audit:
 
     def statement(self, verb, conditions):
         """record k=v...: takes the first such record; then k=v...: one behind the last taken;
-        some k=v...: of any type, taken or not; no k=v...: there is none; end: all are taken"""
+        some k=v...: of any type, taken or not; no k=v...: there is none; without "text": nowhere in the files; end: all are taken"""
         if verb in ("record", "then"):
             found = [r for r in self.left if record_matches(r, conditions)
                      and (verb == "record" or r["seq"] > self.last["seq"])]
@@ -672,6 +675,10 @@ class Audit:
         elif verb == "end":
             if self.left:
                 raise Trouble("more records:\n" + self.listed(self.left))
+        elif verb == "without":
+            for path in self.stage.gate.log.iterdir():
+                if conditions[0].encode("latin-1") in path.read_bytes():
+                    raise Trouble(f"{path.name} holds {shown(conditions[0])}")
         elif verb != "verify":  # that is done for every scene
             raise Trouble(f"the log cannot {verb}")
 
