@@ -1,0 +1,394 @@
+/* What the configuration accepts, and what it says of each mistake. */
+#include "gate/config.h"
+#include "gate/config_priv.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH "/etc/sallyport/gate.lua"
+
+/* Entries as luadata_read() gives them. */
+#define LOG "{\"word\":\"log\",\"line\":1,\"value\":{\"dir\":\"/var/log/sp\"}}"
+#define BACKEND                                                                                    \
+	NAMED("backend", "engine", "2", "\"kind\":\"docker\",\"address\":\"unix:///run/e.sock\"")
+#define IDENTITY NAMED("identity", "ci", "3", "\"uid\":1000,\"profile\":\"strict\"")
+#define LISTENER                                                                                   \
+	NAMED("listener", "agents", "4", "\"socket\":\"/run/sp/a.sock\",\"identities\":[\"ci\"]")
+#define NAMED(word, name, line, members)                                                           \
+	"{\"word\":\"" word "\",\"name\":\"" name "\",\"line\":" line ",\"value\":{" members "}}"
+#define PLAIN(word, line, members)                                                                 \
+	"{\"word\":\"" word "\",\"line\":" line ",\"value\":{" members "}}"
+#define ALL LOG "," BACKEND "," IDENTITY "," LISTENER
+
+static int build(const char *entries, struct arena *a, struct config *ret, struct err *err)
+{
+	enum jv_fault fault;
+	struct jv tree;
+	char text[8192];
+
+	snprintf(text, sizeof(text), "[%s]", entries);
+	if (jv_parse(a, span_of(text), &tree, &fault, err) < 0)
+		fail_msg("the test's own JSON is wrong: %s", err->msg);
+	return config_build(&tree, PATH, a, ret, err);
+}
+
+static void mistakes_are_named(void **state)
+{
+	static const struct {
+		const char *label, *entries, *want; /* want: without the path in front */
+	} cases[] = {
+		{"fine", ALL, ""},
+		{"no log", BACKEND "," LISTENER, ": 'log { dir = ... }' is missing"},
+		{"no backend", LOG "," IDENTITY "," LISTENER, ": there is no backend"},
+		{"no listener", LOG "," BACKEND, ": there is no listener"},
+		{"unknown key", ALL "," PLAIN("limits", "9", "\"conections\":5"),
+		 ":9: limits: there is no key 'conections' (did you mean 'connections'?)"},
+		{"unknown key far off", ALL "," PLAIN("limits", "9", "\"qqqqqqq\":5"),
+		 ":9: limits: there is no key 'qqqqqqq'"},
+		{"key of another word", ALL "," PLAIN("limits", "9", "\"socket\":\"/a\""),
+		 ":9: limits: there is no key 'socket'"},
+		{"below the range", ALL "," PLAIN("limits", "9", "\"workers\":0"),
+		 ":9: limits: workers takes 1 to 256 processes, not 0"},
+		{"above the range", ALL "," PLAIN("limits", "9", "\"workers\":257"),
+		 ":9: limits: workers takes 1 to 256 processes, not 257"},
+		{"negative", ALL "," PLAIN("limits", "9", "\"workers\":-1"),
+		 ":9: limits: workers takes 1 to 256 processes, not -1"},
+		{"a text for a number", ALL "," PLAIN("limits", "9", "\"workers\":\"two\""),
+		 ":9: limits: workers takes 1 to 256 processes, not \"two\""},
+		{"a size for a count", ALL "," PLAIN("limits", "9", "\"workers\":\"1KiB\""),
+		 ":9: limits: workers takes 1 to 256 processes, not \"1KiB\""},
+		{"a fraction", ALL "," PLAIN("limits", "9", "\"workers\":1.5"),
+		 ":9: limits: workers must be a whole number, not this number"},
+		{"size", ALL "," PLAIN("limits", "9", "\"body_bytes\":\"2MiB\""), ""},
+		{"size without its unit",
+		 ALL "," PLAIN("limits", "9", "\"body_bytes\":\"2000000\""),
+		 ":9: limits: body_bytes takes 1024 to 67108864 bytes, not \"2000000\""},
+		{"size above the range", ALL "," PLAIN("limits", "9", "\"body_bytes\":\"2GiB\""),
+		 ":9: limits: body_bytes takes 1024 to 67108864 bytes, not \"2GiB\""},
+		{"word twice", LOG "," ALL, ":1: log: stands twice"},
+		{"name twice", ALL "," BACKEND,
+		 ":2: backend \"engine\": stands twice, first in line 2"},
+		{"unknown word", ALL "," PLAIN("frob", "9", ""),
+		 ":9: frob: is no word of the configuration"},
+		{"required key",
+		 LOG "," NAMED("backend", "e", "2", "\"kind\":\"docker\"") "," LISTENER,
+		 ":2: backend \"e\": 'address' is missing: Where it is: unix:///PATH."},
+		{"kind of backend",
+		 LOG "," NAMED("backend", "e", "2",
+			       "\"kind\":\"dockr\",\"address\":\"unix:///r\"") "," LISTENER,
+		 ":2: backend \"e\": kind must be the name of an adapter, not \"dockr\" (did you "
+		 "mean 'docker'?)"},
+		{"address is tcp",
+		 LOG "," NAMED("backend", "e", "2",
+			       "\"kind\":\"docker\",\"address\":\"tcp://h:2375\"") "," LISTENER,
+		 ":2: backend \"e\": address must be \"unix:///PATH\", not \"tcp://h:2375\""},
+		{"address is relative",
+		 LOG "," NAMED("backend", "e", "2",
+			       "\"kind\":\"docker\",\"address\":\"unix://e.sock\"") "," LISTENER,
+		 ":2: backend \"e\": address must be \"unix:///PATH\", not \"unix://e.sock\""},
+		{"files",
+		 LOG "," NAMED("backend", "e", "2",
+			       "\"kind\":\"docker\",\"address\":\"unix:///"
+			       "r\",\"files\":\"here\"") "," LISTENER,
+		 ":2: backend \"e\": files must be \"same_host\" or \"none\", not \"here\""},
+		{"identity without a sign",
+		 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\""),
+		 ":7: identity \"x\": give uid, gid or both: how else is it recognised?"},
+		{"identity without a profile", ALL "," NAMED("identity", "x", "7", "\"uid\":1"),
+		 ":7: identity \"x\": 'profile' is missing: The trust profile that it is judged "
+		 "by."},
+		{"uid out of range",
+		 ALL "," NAMED("identity", "x", "7", "\"uid\":4294967295,\"profile\":\"p\""),
+		 ":7: identity \"x\": uid must be a uid, or the name of a user of this host, not "
+		 "4294967295"},
+		{"uid by an unknown name",
+		 ALL "," NAMED("identity", "x", "7", "\"uid\":\"nobody-here\",\"profile\":\"p\""),
+		 ":7: identity \"x\": uid must be a uid, or the name of a user of this host, not "
+		 "\"nobody-here\""},
+		{"identity of a later version",
+		 ALL "," NAMED("identity", "x", "7", "\"token\":\"t\",\"profile\":\"p\""),
+		 ":7: identity \"x\": 'token' is not in this version; leave it out"},
+		{"a name with a slash", ALL "," NAMED("identity", "a/b", "7", "\"uid\":1"),
+		 ":7: identity \"a/b\": a name is 1 to 64 letters, digits, '.', '_' and '-'"},
+		{"an empty name", ALL "," NAMED("identity", "", "7", "\"uid\":1"),
+		 ":7: identity: a name is 1 to 64 letters, digits, '.', '_' and '-'"},
+		{"relative socket",
+		 LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"a.sock\""),
+		 ":4: listener \"l\": socket must be an absolute path of at most 100 bytes, not "
+		 "\"a.sock\""},
+		{"socket with ..",
+		 LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"/run/../a\""),
+		 ":4: listener \"l\": socket must be an absolute path of at most 100 bytes, not "
+		 "\"/run/../a\""},
+		{"tcp",
+		 LOG "," BACKEND
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"tcp\":\"127.0.0.1:1\""),
+		 ":4: listener \"l\": 'tcp' is not in this version; leave it out"},
+		{"mode as a number",
+		 LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"mode\":432"),
+		 ":4: listener \"l\": mode must be an octal mode as a string, such as \"0660\", "
+		 "not 432"},
+		{"mode with an 8",
+		 LOG "," BACKEND
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"mode\":\"0680\""),
+		 ":4: listener \"l\": mode must be an octal mode as a string, such as \"0660\", "
+		 "not \"0680\""},
+		{"set-id mode",
+		 LOG "," BACKEND
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"mode\":\"4755\""),
+		 ":4: listener \"l\": mode must be an octal mode as a string, such as \"0660\", "
+		 "not \"4755\""},
+		{"unknown owner",
+		 LOG "," BACKEND
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"owner\":\"nobody-here\""),
+		 ":4: listener \"l\": owner must be the name of a user of this host, not "
+		 "\"nobody-here\""},
+		{"unknown group",
+		 LOG "," BACKEND
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"group\":\"nobody-here\""),
+		 ":4: listener \"l\": group must be the name of a group of this host, not "
+		 "\"nobody-here\""},
+		{"unknown backend",
+		 LOG "," BACKEND
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"backend\":\"engin\""),
+		 ":4: listener \"l\": no backend is called 'engin' (did you mean 'engine'?)"},
+		{"which backend",
+		 ALL "," NAMED("backend", "two", "6",
+			       "\"kind\":\"docker\",\"address\":\"unix:///two\""),
+		 ":4: listener \"agents\": 'backend' is missing, and there are several"},
+		{"unknown identity",
+		 LOG "," BACKEND "," IDENTITY
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"identities\":[\"cl\"]"),
+		 ":4: listener \"l\": no identity is called 'cl' (did you mean 'ci'?)"},
+		{"identity twice",
+		 LOG "," BACKEND "," IDENTITY "," NAMED(
+			 "listener", "l", "4", "\"socket\":\"/a\",\"identities\":[\"ci\",\"ci\"]"),
+		 ":4: listener \"l\": identity 'ci' stands twice"},
+		{"identities is a text",
+		 LOG "," BACKEND
+		     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"identities\":\"ci\""),
+		 ":4: listener \"l\": identities must be a list of names, not \"ci\""},
+		{"nobody comes in",
+		 LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"/a\""),
+		 ":4: listener \"l\": nobody could come in: give 'identities' or 'otherwise'"},
+		{"same socket",
+		 ALL "," NAMED("listener", "two", "6",
+			       "\"socket\":\"/run/sp/a.sock\",\"otherwise\":\"p\""),
+		 ":6: listener \"two\": listener \"agents\" has the same socket"},
+		{"the engine's own socket",
+		 ALL "," NAMED("listener", "two", "6",
+			       "\"socket\":\"/run/e.sock\",\"otherwise\":\"p\""),
+		 ":6: listener \"two\": this is the socket of backend \"engine\""},
+		{"log dir relative", PLAIN("log", "1", "\"dir\":\"log\"") "," BACKEND "," LISTENER,
+		 ":1: log: dir must be an absolute path without '..', '.', '//' or a '/' at its "
+		 "end, not \"log\""},
+		{"a control byte",
+		 ALL "," NAMED("identity", "x", "7", "\"uid\":1,\"profile\":\"a\\nb\""),
+		 ":7: identity \"x\": profile must be a text of one line, not \"a\nb\""},
+		{"a list for a table", ALL ",{\"word\":\"limits\",\"line\":9,\"value\":[1]}",
+		 ":9: limits: takes a table of keys, such as { key = value }"},
+		{"an empty table", ALL ",{\"word\":\"limits\",\"line\":9,\"value\":[]}", ""},
+		{"a table for profiles", ALL "," PLAIN("profiles", "9", "\"a\":\"b\""),
+		 ":9: profiles: takes a list of texts, such as { \"a\", \"b\" }"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct arena *a = arena_create(1 << 20);
+		struct err err = {0};
+		struct config c;
+		char want[ERR_MSG_MAX + sizeof(PATH)];
+		int rc = build(cases[i].entries, a, &c, &err);
+
+		snprintf(want, sizeof(want), "%s%s", *cases[i].want ? PATH : "", cases[i].want);
+		CHECK_STR(cases[i].label, want, err.msg);
+		CHECK_INT(cases[i].label, *cases[i].want ? -1 : 0, rc);
+		CHECK_INT(cases[i].label, *cases[i].want ? ERR_CONFIG : ERR_NONE, err.kind);
+		arena_destroy(a);
+	}
+}
+
+static void everything_arrives(void **state)
+{
+	static const char
+		entries
+			[] = PLAIN("log", "1",
+				   "\"dir\":\"/var/log/"
+				   "sp\",\"origin\":\"o\",\"reads_without_log\":false,\"flush_ms\":"
+				   "7") "," NAMED("backend", "one", "2",
+						  "\"kind\":\"docker\",\"address\":\"unix:///run/"
+						  "e.sock\"") "," NAMED("backend", "two", "3",
+									"\"kind\":\"docker\","
+									"\"address\":\"unix:///run/"
+									"f.sock\",\"files\":\"same_"
+									"host\",\"group\":\"root\"") "," NAMED("identity", "ci", "4", "\"uid\":\"root\",\"profile\":\"p\"") "," NAMED("identity", "cd", "5", "\"gid\":7,\"profile\":\"q\",\"owner\":\"ci\"") "," NAMED("listener",
+																																       "l",
+																																       "6",
+																																       "\"socket\":\"/run/sp/a.sock\",\"owner\":\"root\",\"group\":\"root\",\"mode\":"
+																																       "\"0600\",\"backend\":\"two\",\"identities\":[\"cd\",\"ci\"],\"otherwise\":\"r\"") ",{\"word\":\"profiles\",\"line\":7,\"value\":[\"profiles\",\"/abs/x.lua\"]}"
+																																											  ",{\"word\":\"profiles\",\"line\":8,\"value\":[\"more.lua\"]}," PLAIN("limits",
+																																																				"9",
+																																																				"\"workers\":3,\"body_bytes\":\"2MiB\",\"rule_time_ms\":9,\"bodies_bytes\":"
+																																																				"4294967296") "," PLAIN("users",
+																																																							"10",
+																																																							"\"worker\":\"root\"");
+	struct arena *a = arena_create(1 << 20);
+	struct err err = {0};
+	struct config c;
+
+	(void)state;
+	CHECK_INT(err.msg, 0, build(entries, a, &c, &err));
+	CHECK_STR("dir", "/var/log/sp", c.auditor.dir);
+	CHECK_STR("origin", "o", c.auditor.origin);
+	CHECK_INT("flush", 7, c.auditor.flush_ms);
+	CHECK_INT("reads", false, c.proxy.reads_without_log);
+	CHECK_INT("backends", 2, c.proxy.backend_count);
+	CHECK_STR("socket", "/run/e.sock", c.proxy.backends[0].socket);
+	CHECK_INT("files", false, c.proxy.backends[0].sees_files);
+	CHECK_INT("files", true, c.proxy.backends[1].sees_files);
+	CHECK_INT("group", false, c.engines[0].has_gid);
+	CHECK_INT("group", true, c.engines[1].has_gid);
+	CHECK_INT("group", 0, c.engines[1].gid);
+	CHECK_INT("uid by name", 0, c.proxy.identities[0].uid);
+	CHECK_INT("has uid", true, c.proxy.identities[0].has_uid);
+	CHECK_INT("has no gid", false, c.proxy.identities[0].has_gid);
+	CHECK_STR("owner by default", "ci", c.proxy.identities[0].owner);
+	CHECK_INT("gid", 7, c.proxy.identities[1].gid);
+	CHECK_STR("owner", "ci", c.proxy.identities[1].owner);
+	CHECK_INT("backend", 1, c.listeners[0].backend);
+	CHECK_INT("order of identities", 1, c.listeners[0].identities[0]);
+	CHECK_INT("order of identities", 0, c.listeners[0].identities[1]);
+	CHECK_STR("otherwise", "r", c.listeners[0].otherwise);
+	CHECK_INT("mode", 0600, c.access[0].mode);
+	CHECK_INT("fd", -1, c.listeners[0].fd);
+	CHECK_STR("profiles", "/etc/sallyport/profiles", c.profile_paths[0]);
+	CHECK_STR("profiles", "/abs/x.lua", c.profile_paths[1]);
+	CHECK_STR("profiles", "/etc/sallyport/more.lua", c.profile_paths[2]);
+	CHECK_INT("profiles end", 1, c.profile_paths[3] == NULL);
+	CHECK_INT("workers", 3, c.workers);
+	CHECK_INT("body", 2 << 20, c.proxy.limits.body_bytes);
+	CHECK_INT("bodies", 1LL << 32, c.proxy.limits.bodies_bytes);
+	CHECK_INT("rule time", 9, c.proxy.rule_limits.time_ms);
+	CHECK_INT("engine default", conf_default_limits.engine_ms, c.proxy.limits.engine_ms);
+	CHECK_STR("worker user", "root", c.users.worker);
+	CHECK_STR("auditor user", "sallyport-audit", c.users.auditor);
+	CHECK_STR("status", "/run/sp/a.sock.status", c.status_socket);
+	arena_destroy(a);
+}
+
+/* Each default that has a range is within it. */
+static void defaults_are_in_range(void **state)
+{
+	const struct config_row *row;
+	struct config c;
+
+	(void)state;
+	config_defaults(&c);
+	for (size_t i = 0; (row = config_row_at(i)); i++) {
+		uint64_t n = row->kind == KIND_NUMBER ? config_number(&c, row) : 0;
+
+		if (row->kind != KIND_NUMBER || strcmp(row->key, "workers") == 0)
+			continue;
+		CHECK_INT(row->key, 1, n >= row->min && n <= row->max);
+	}
+}
+
+static bool has(const char *const *list, const char *want)
+{
+	for (; *list; list++)
+		if (strcmp(*list, want) == 0)
+			return true;
+	return false;
+}
+
+static void what_leads_around_is_protected(void **state)
+{
+	static const char *const want[] = {
+		"/run/docker.sock",
+		"/var/run/docker.sock",
+		"/run/containerd",
+		"/var/run/containerd",
+		"/run/podman/podman.sock",
+		"/var/lib/docker",
+		"/run/docker",
+		"/run/e.sock",
+		"/var/run/e.sock",
+		"/var/log/sp",
+		PATH,
+		"/run/sp/a.sock",
+		"/run/sp",
+		"/var/run/sp",
+		"/run/sp/a.sock.status",
+		"/etc/sallyport/profiles",
+	};
+	struct arena *a = arena_create(1 << 20);
+	struct err err = {0};
+	struct config c;
+
+	(void)state;
+	build(ALL ",{\"word\":\"profiles\",\"line\":7,\"value\":[\"profiles\"]}", a, &c, &err);
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
+		CHECK_INT(want[i], true, has(c.proxy.protected_paths, want[i]));
+	CHECK_INT("a shared folder", false, has(c.proxy.protected_paths, "/run"));
+	arena_destroy(a);
+}
+
+/* A protected path that is reached through a link is known under its real name, too. */
+static void real_names_are_protected(void **state)
+{
+	char dir[] = "/tmp/sallyport-test-XXXXXX", link[64], entries[2048], want[64];
+	struct arena *a = arena_create(1 << 20);
+	struct err err = {0};
+	struct config c;
+
+	(void)state;
+	CHECK_INT("dir", 1, mkdtemp(dir) != NULL);
+	snprintf(link, sizeof(link), "%s.link", dir);
+	CHECK_INT("link", 0, symlink(dir, link));
+	snprintf(entries, sizeof(entries),
+		 LOG "," BACKEND "," IDENTITY
+		     ",{\"word\":\"listener\",\"name\":\"l\",\"line\":4,\"value\":{\"socket\":\"%s/"
+		     "new.sock\",\"identities\":[\"ci\"]}}",
+		 link);
+	CHECK_INT(err.msg, 0, build(entries, a, &c, &err));
+	snprintf(want, sizeof(want), "%s/new.sock", dir);
+	CHECK_INT(want, true, has(c.proxy.protected_paths, want));
+	CHECK_INT(dir, true, has(c.proxy.protected_paths, dir));
+	unlink(link);
+	rmdir(dir);
+	arena_destroy(a);
+}
+
+static void help_shows_every_key(void **state)
+{
+	const struct config_row *row;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	config_help(out);
+	fclose(out);
+	for (size_t i = 0; (row = config_row_at(i)); i++) {
+		CHECK_INT(row->key, 1, strstr(text, row->key) != NULL);
+		CHECK_INT(row->key, 1, strstr(text, row->doc) != NULL);
+	}
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mistakes_are_named),
+		cmocka_unit_test(everything_arrives),
+		cmocka_unit_test(defaults_are_in_range),
+		cmocka_unit_test(what_leads_around_is_protected),
+		cmocka_unit_test(real_names_are_protected),
+		cmocka_unit_test(help_shows_every_key),
+	};
+
+	jv_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
