@@ -146,14 +146,16 @@ static int check_line(struct verifier *v, const struct line *line)
 	return 0;
 }
 
-/* 1: the line is good and counted; 0: its bytes are not good; -1: it is wrong. */
+/* 1: the line is good and counted; 0: it is not all there (yet); -1: it is wrong. */
 static int take_line(struct verifier *v, struct span text)
 {
 	struct line line;
 
-	if (!line_split(text, &line) || !line_hash_ok(text, &line))
+	if (line_split(text, &line) && line_hash_ok(text, &line))
+		return check_line(v, &line) < 0 ? -1 : 1;
+	if (memchr(text.at, '\0', text.len))
 		return 0;
-	return check_line(v, &line) < 0 ? -1 : 1;
+	return bad(v, VERIFY_ALTERED, "it was altered");
 }
 
 /* Takes lines until there is none, or one is not good.  -1: a line is wrong. */
