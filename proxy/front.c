@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -345,8 +344,15 @@ static void answer_raw(struct exchange *x)
 	x->state = X_OVER;
 }
 
+/*
+ * What MHD is told. An answer in its first call counts as early: it ends the
+ * connection. So a request without a body is answered, or suspended, in the
+ * second call, which follows at once.
+ */
 static enum MHD_Result settle(struct exchange *x, size_t untaken, bool first)
 {
+	if (first && x->upload_over)
+		return MHD_YES;
 	if (x->state == X_ANSWER && !x->upload_over && !first) {
 		answer_raw(x);
 		return MHD_NO;
@@ -360,13 +366,25 @@ static enum MHD_Result settle(struct exchange *x, size_t untaken, bool first)
 	return MHD_YES;
 }
 
+/* MHD repeats its first call when it was suspended in it: nothing was uploaded yet. */
+static enum MHD_Result first_call(struct exchange *x, struct MHD_Connection *mhd,
+				  const char *method)
+{
+	enum MHD_Result ok;
+
+	if (!x->head_seen)
+		take_head(x, mhd, method);
+	x->in_handler = false;
+	ok = settle(x, 0, true);
+	x->first_over = !x->suspended;
+	return ok;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_len, void **context)
 {
 	struct exchange *x = *context;
-	bool first;
-	size_t untaken = 0;
 
 	(void)cls;
 	(void)url;
@@ -375,20 +393,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 		return MHD_NO;
 	if (x->suspended)
 		return MHD_YES; /* it was buffered before we suspended; MHD keeps it */
-	first = !x->head_seen;
 	x->in_handler = true;
-	if (first) {
-		take_head(x, mhd, method);
-	} else if (*upload_len) {
-		size_t taken = exchange_upload(x, (struct span){upload, *upload_len});
-
-		*upload_len -= taken;
-		untaken = *upload_len;
-	} else {
+	if (!x->first_over)
+		return first_call(x, mhd, method);
+	if (*upload_len)
+		*upload_len -= exchange_upload(x, (struct span){upload, *upload_len});
+	else
 		exchange_upload_end(x);
-	}
 	x->in_handler = false;
-	return settle(x, untaken, first);
+	return settle(x, *upload_len, false);
 }
 
 /* MHD has let go of a request; without a head it was none. */
@@ -416,18 +429,6 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 			x->status = "aborted";
 	}
 	exchange_destroy(x);
-}
-
-static void on_mhd_log(void *cls, const char *fmt, va_list ap)
-	__attribute__((format(printf, 2, 0)));
-static void on_mhd_log(void *cls, const char *fmt, va_list ap)
-{
-	char text[400];
-
-	(void)cls;
-	vsnprintf(text, sizeof(text), fmt, ap);
-	text[strcspn(text, "\n")] = '\0';
-	log_line("http: %s", text);
 }
 
 /* --- answers --- */
@@ -546,14 +547,24 @@ static void on_mhd(struct watch *watch, uint32_t events)
 	w->mhd_due = true;
 }
 
+/* Without waiting: what is ready, and what MHD has left to do by itself. */
+void front_run(struct worker *w)
+{
+	MHD_UNSIGNED_LONG_LONG left_ms;
+
+	w->mhd_due = false;
+	MHD_run(w->mhd);
+	if (MHD_get_timeout(w->mhd, &left_ms) == MHD_YES && left_ms == 0)
+		w->mhd_due = true;
+}
+
 int front_open(struct worker *w, struct err *err)
 {
 	const union MHD_DaemonInfo *info;
 
 	w->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
-					  MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
-				  0, NULL, NULL, on_request, w, MHD_OPTION_EXTERNAL_LOGGER,
-				  on_mhd_log, NULL, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
+					  MHD_USE_NO_LISTEN_SOCKET,
+				  0, NULL, NULL, on_request, w, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
 				  NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, w,
 				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
 				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, w,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RESOLVER_QUEUE (1u << 20) /* bytes of questions */
@@ -148,6 +149,7 @@ static int check_profiles(const struct worker *w, struct err *err)
 static int fill_worker(struct worker *w, const struct proxy_conf *conf, struct err *err)
 {
 	jv_init();
+	tzset(); /* the HTTP library's Date header reads the zone file once */
 	w->audit_watch.fd = w->resolver_watch.fd = w->control_watch.fd = w->mhd_watch.fd = -1;
 	frame_init(&w->resolver, -1, 0);
 	w->services = calloc(conf->backend_count + 1, sizeof(*w->services));
@@ -254,10 +256,8 @@ static void on_control(struct watch *watch, uint32_t events)
 
 void worker_turn(struct worker *w, int timeout_ms)
 {
-	for (int i = 0; w->mhd_due && i < MHD_RUNS; i++) {
-		w->mhd_due = false;
-		MHD_run(w->mhd);
-	}
+	for (int i = 0; w->mhd_due && i < MHD_RUNS; i++)
+		front_run(w);
 	audit_client_flush(w->audit);
 	follow_audit(w);
 	flush_resolver(w);

@@ -121,6 +121,7 @@ struct exchange {
 	bool upload_over;     /* MHD has given all of the body */
 	bool gone;            /* the caller has hung up */
 	bool head_seen;       /* the handler has been called for it */
+	bool first_over; /* the first call of MHD has ended without being suspended */
 	bool in_handler;      /* MHD waits for what we return */
 	bool decided;         /* a decision record was made */
 	bool allow_on_record; /* ... and it allows: an outcome must follow */
@@ -191,6 +192,7 @@ void front_stop_listening(struct worker *w);
 int front_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
 		struct err *err);
 void front_tick(struct worker *w);
+void front_run(struct worker *w);
 void front_resume(struct exchange *x);
 enum MHD_Result front_queue(struct exchange *x); /* the answer, from within the handler */
 
