@@ -61,6 +61,14 @@ enum grant {
 };
 
 enum grant profile_grant(const struct profile *p, enum operation op);
+/*
+ * What to say when profile_grant() is GRANT_NONE: operation, or the code that
+ * belongs to that operation alone (rename, export, ...).  Strings come from the
+ * arena.  engine_judge() says the same, but first what is wrong with the
+ * request itself where that says more (import_url, image_retag).
+ */
+struct violation profile_refusal(const struct profile *p, enum operation op, struct arena *a);
+
 bool profile_sees_all(const struct profile *p); /* visibility = "all" */
 bool profile_hardens(const struct profile *p);
 

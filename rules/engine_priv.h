@@ -1,0 +1,142 @@
+/*
+ * engine_priv.h - what an engine is made of, for its own files.
+ *
+ *	engine.c     opening: standard checks, sources, profiles, image; and closing
+ *	language.c   the words of profiles and of the standard checks
+ *	profile.c    inheritance, decision tables, hashes
+ *	judge.c      one judgement, one hardening
+ *
+ * All of Lua lives in sb and is restored after each judgement.  Everything
+ * else here is made while loading and only read afterwards, but for `call`.
+ */
+#ifndef RULES_ENGINE_PRIV_H
+#define RULES_ENGINE_PRIV_H
+
+#include "gate/base/hash.h"
+#include "rules/engine.h"
+#include "rules/opset_priv.h"
+#include "rules/sandbox_priv.h"
+#include "rules/settings_priv.h"
+
+#define PROFILES_MAX      256
+#define ITEMS_MAX         1024 /* checks and rules of an engine */
+#define PROFILE_ITEMS_MAX 128  /* rules of a profile, inherited ones included */
+#define EXTENDS_MAX       8    /* profiles above one another */
+#define SOURCE_MAX        ((size_t)256 * 1024)
+#define NAME_MAX_LEN      64
+
+struct reason_set {
+	uint64_t bits[(REASON_COUNT + 63) / 64];
+};
+
+/* A standard check or a rule of a profile. */
+struct item {
+	const char *name, *doc;
+	const char *file;
+	int line;
+	int function; /* reference in Lua's registry */
+	struct op_set concerns;
+	struct reason_set
+		reasons; /* checks: those that it may give; rules: none, which means any */
+	bool is_check;
+	bool also_closed; /* checks: says something better than "not granted" */
+	bool has_mode;
+	enum rule_mode mode;
+};
+
+struct profile {
+	const char *name, *file;
+	struct place at;
+	size_t source; /* index of the file */
+	bool returned; /* by its file; only then does it count */
+	int progress;  /* of profile_resolve() */
+
+	struct jv given, settings; /* settings_priv.h */
+	const struct profile *parent;
+	struct op_set granted;
+	enum rule_mode mode;
+	bool sees_all, hardens;
+	const struct item *items[PROFILE_ITEMS_MAX]; /* rules, the parent's first */
+	size_t item_count;
+	unsigned char grants[OP_COUNT]; /* enum grant */
+	char hash[HASH_HEX_LEN + 1];
+};
+
+/* One running judgement or hardening. */
+struct judging {
+	const struct profile *profile;
+	const struct jv *facts;
+	struct arena *arena;
+	enum operation op;
+	bool closed; /* the profile does not grant op */
+
+	const struct item *item; /* what runs now; NULL for hardening */
+	struct decision *decision;
+	bool soft[VIOLATIONS_MAX]; /* decision->violations.list[i] is softened by a mode */
+	bool ask[VIOLATIONS_MAX];
+	size_t hard_count, ask_count, soft_count, soft_ask_count;
+
+	struct change *changes;
+	size_t change_count;
+};
+
+/* What the source that is being read has said so far. */
+struct reading {
+	const struct rule_source *source;
+	size_t index;
+	bool prelude;
+	struct err *err;
+};
+
+struct engine {
+	struct sandbox *sb;
+	struct arena *memory;
+	struct engine_limits limits;
+	struct sandbox_limits judge_limits;
+
+	struct item items[ITEMS_MAX]; /* the standard checks in their order, then all rules */
+	size_t item_count, check_count;
+	int harden_function;            /* reference in Lua's registry */
+	int check_words, profile_words; /* the two environments, as references */
+
+	struct profile *profiles[PROFILES_MAX];
+	size_t profile_count;
+	struct hash prelude_hash, source_hashes[PROFILES_MAX];
+
+	struct reading *reading; /* while loading */
+	struct judging *call;    /* while judging */
+};
+
+static inline struct engine *engine_of(lua_State *lua)
+{
+	return sandbox_of(lua)->owner;
+}
+
+/* --- language.c --- */
+
+/* Makes the environments of the standard checks and of profiles.  Under sandbox_call(). */
+void language_open(lua_State *lua);
+
+/* Takes what a source returned, from index `first` of the stack on. */
+void language_take_profiles(lua_State *lua, int first);
+
+/* Whether a value that a rule returned is one of those that mean something: nil, or deny(...). */
+bool language_is_verdict(lua_State *lua, int index);
+
+/* --- profile.c --- */
+
+/* Parents before children; decision tables; hashes.  The profiles are then in order of name. */
+int profile_resolve_all(struct engine *eng, struct err *err);
+
+/* --- prelude (made by embed.py) --- */
+
+struct prelude_file {
+	const char *name;
+	const char *text;
+	size_t len;
+};
+
+extern const struct prelude_file prelude_files[];
+extern const size_t prelude_file_count;
+
+#endif

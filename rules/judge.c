@@ -1,0 +1,225 @@
+#include "rules/engine_priv.h"
+
+#include "rules/heap_priv.h"
+#include "rules/library_priv.h"
+
+#include <assert.h>
+#include <lauxlib.h>
+#include <string.h>
+
+/* --- under sandbox_call(): a Lua error leaves these by longjmp, so they own nothing --- */
+
+static void run_item(lua_State *lua, struct judging *call, const struct item *it)
+{
+	int top = lua_gettop(lua);
+
+	call->item = it;
+	lua_rawgeti(lua, LUA_REGISTRYINDEX, it->function);
+	facts_push(lua, call->facts);
+	/* Standard checks see the settings; rules are the settings' equals. */
+	if (it->is_check)
+		facts_push(lua, &call->profile->settings);
+	lua_call(lua, it->is_check ? 2 : 1, LUA_MULTRET);
+	for (int i = top + 1; i <= lua_gettop(lua); i++)
+		if (!language_is_verdict(lua, i))
+			luaL_error(lua, "%s:%d: rule \"%s\" returned a %s, which is no verdict",
+				   it->file, it->line, it->name, luaL_typename(lua, i));
+	lua_settop(lua, top);
+}
+
+static bool applies(const struct judging *call, const struct item *it)
+{
+	return op_set_has(&it->concerns, call->op) && (!call->closed || it->also_closed);
+}
+
+static int judge_protected(lua_State *lua)
+{
+	struct judging *call = lua_touserdata(lua, 1);
+	const struct engine *eng = engine_of(lua);
+
+	for (size_t i = 0; i < eng->check_count; i++)
+		if (applies(call, &eng->items[i]))
+			run_item(lua, call, &eng->items[i]);
+	for (size_t i = 0; i < call->profile->item_count; i++)
+		if (applies(call, call->profile->items[i]))
+			run_item(lua, call, call->profile->items[i]);
+	return 0;
+}
+
+static int harden_protected(lua_State *lua)
+{
+	struct judging *call = lua_touserdata(lua, 1);
+
+	lua_rawgeti(lua, LUA_REGISTRYINDEX, engine_of(lua)->harden_function);
+	facts_push(lua, call->facts);
+	facts_push(lua, &call->profile->settings);
+	lua_call(lua, 2, 0);
+	return 0;
+}
+
+/* --- around it --- */
+
+static int run(struct engine *eng, lua_CFunction fn, struct judging *call, struct err *err)
+{
+	int result;
+
+	assert(!eng->call);
+	eng->call = call;
+	result = sandbox_call(eng->sb, &eng->judge_limits, fn, call, err);
+	eng->call = NULL;
+	heap_restore(eng->sb->heap);
+	if (result < 0 && eng->sb->stop == STOP_HOST)
+		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
+	return result;
+}
+
+static bool needs_lua(const struct engine *eng, const struct judging *call)
+{
+	if (!call->closed)
+		return profile_grant(call->profile, call->op) == GRANT_JUDGE;
+	for (size_t i = 0; i < eng->check_count; i++)
+		if (applies(call, &eng->items[i]))
+			return true;
+	return false;
+}
+
+static enum operation operation_of(const struct jv *facts)
+{
+	const struct jv *name = jv_path(facts, "operation.name");
+
+	return name && name->kind == JV_STRING ? operation_find(name->str) : OP_UNKNOWN;
+}
+
+/* Denies, with the trouble before whatever else was found. */
+static int trouble(struct judging *call, enum reason reason, const struct err *err)
+{
+	struct decision *d = call->decision;
+	struct violations *v = &d->violations;
+	const char *text = arena_strndup(call->arena, err->msg, strlen(err->msg));
+
+	if (v->count == VIOLATIONS_MAX) {
+		v->count--;
+		v->dropped++;
+	}
+	memmove(&v->list[1], &v->list[0], v->count * sizeof(*v->list));
+	v->list[0] = (struct violation){
+		reason, call->item ? call->item->name : "gate", "", "", text ? text : "", ""};
+	v->count++;
+	d->verdict = d->would = VERDICT_DENY;
+	d->rule = v->list[0].rule;
+	return -1;
+}
+
+static enum reason reason_of_stop(enum sandbox_stop stop)
+{
+	switch (stop) {
+	case STOP_INSTRUCTIONS:
+	case STOP_TIME:
+	case STOP_MEMORY:
+		return REASON_rule_limit;
+	case STOP_HOST:
+		return REASON_no_memory;
+	case STOP_RAISED:
+	case STOP_NONE:
+		break;
+	}
+	return REASON_rule_error;
+}
+
+/* Denials first, then what asks a person; what a mode softened stands behind, for the record. */
+static void put_in_order(struct judging *call)
+{
+	struct violations *v = &call->decision->violations, sorted = *v;
+	size_t n = 0;
+
+	for (int rank = 0; rank < 3; rank++)
+		for (size_t i = 0; i < v->count; i++)
+			if (rank == (call->soft[i] ? 2 : call->ask[i] ? 1 : 0))
+				sorted.list[n++] = v->list[i];
+	*v = sorted;
+}
+
+static void conclude(struct judging *call)
+{
+	struct decision *d = call->decision;
+
+	put_in_order(call);
+	d->verdict = call->hard_count  ? VERDICT_DENY
+		     : call->ask_count ? VERDICT_ASK
+				       : VERDICT_ALLOW;
+	d->would = call->soft_count       ? VERDICT_DENY
+		   : call->soft_ask_count ? VERDICT_ASK
+					  : d->verdict;
+	if (d->verdict == VERDICT_DENY)
+		d->would = VERDICT_DENY;
+	d->rule = d->verdict == VERDICT_ALLOW ? "operations" : d->violations.list[0].rule;
+}
+
+static void refuse_operation(struct judging *call)
+{
+	struct violation *v = violations_add(&call->decision->violations, REASON_operation);
+
+	*v = profile_refusal(call->profile, call->op, call->arena);
+	call->hard_count++;
+}
+
+static void begin(struct judging *call)
+{
+	struct decision *d = call->decision;
+
+	d->verdict = d->would = VERDICT_DENY;
+	d->mode = call->profile->mode;
+	d->profile = call->profile->name;
+	d->profile_hash = call->profile->hash;
+	d->rule = "";
+	d->violations.count = d->violations.dropped = 0;
+	d->warning_count = 0;
+}
+
+int engine_judge(struct engine *eng, const struct profile *p, const struct jv *facts,
+		 struct arena *a, struct decision *ret, struct err *err)
+{
+	struct judging call = {
+		.profile = p,
+		.facts = facts,
+		.arena = a,
+		.op = operation_of(facts),
+		.decision = ret,
+	};
+
+	begin(&call);
+	call.closed = !op_set_has(&p->granted, call.op);
+	if (facts_size(facts, FACTS_MAX) > FACTS_MAX) {
+		err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",
+			FACTS_MAX);
+		return trouble(&call, REASON_facts_too_large, err);
+	}
+	if (needs_lua(eng, &call) && run(eng, judge_protected, &call, err) < 0)
+		return trouble(&call, reason_of_stop(eng->sb->stop), err);
+	if (call.closed)
+		refuse_operation(&call);
+	if (arena_spent(a)) {
+		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
+		return trouble(&call, REASON_no_memory, err);
+	}
+	conclude(&call);
+	return 0;
+}
+
+int engine_harden(struct engine *eng, const struct profile *p, const struct jv *facts,
+		  struct arena *a, struct change ret[CHANGES_MAX], size_t *ret_count,
+		  struct err *err)
+{
+	struct judging call = {.profile = p, .facts = facts, .arena = a, .changes = ret};
+
+	*ret_count = 0;
+	if (!p->hardens || operation_class(operation_of(facts)) != CLASS_LAUNCH)
+		return 0;
+	if (facts_size(facts, FACTS_MAX) > FACTS_MAX)
+		return err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",
+			       FACTS_MAX);
+	if (run(eng, harden_protected, &call, err) < 0)
+		return -1;
+	*ret_count = call.change_count;
+	return 0;
+}

@@ -1,0 +1,679 @@
+#include "rules/engine_priv.h"
+
+#include "rules/library_priv.h"
+#include "rules/tree_priv.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The words that profiles and standard checks are written in.  Everything here
+ * runs under sandbox_call(), so nothing is owned.
+ */
+
+static char profile_mark, rule_mark; /* the kinds of what profile() and rule() return */
+
+/* What deny() and its like return: it reads as nothing, and is told from every other value. */
+static const struct jv verdict_mark = {.kind = JV_NULL};
+
+/* --- helpers --- */
+
+static int where(lua_State *lua)
+{
+	lua_Debug ar;
+
+	if (!lua_getstack(lua, 1, &ar) || !lua_getinfo(lua, "l", &ar))
+		return 0;
+	return ar.currentline;
+}
+
+static const char *keep(lua_State *lua, struct span s)
+{
+	const char *copy = arena_strndup(engine_of(lua)->memory, s.at, s.len);
+
+	if (!copy)
+		luaL_error(lua, "profiles take too much memory");
+	return copy;
+}
+
+static bool is_name(struct span s)
+{
+	if (!s.len || s.len > NAME_MAX_LEN)
+		return false;
+	for (size_t i = 0; i < s.len; i++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",
+			    s.at[i]) ||
+		    !s.at[i])
+			return false;
+	return true;
+}
+
+static struct span take_name(lua_State *lua, const char *what)
+{
+	struct span name = {"", 0};
+
+	if (lua_type(lua, 1) == LUA_TSTRING)
+		name.at = lua_tolstring(lua, 1, &name.len);
+	if (!is_name(name))
+		luaL_error(lua,
+			   "%s: a name of letters, digits, '.', '_' and '-' is expected, at "
+			   "most %d",
+			   what, NAME_MAX_LEN);
+	return (struct span){keep(lua, name), name.len};
+}
+
+/* A small object that Lua code can hold and not look into. */
+static void push_mark(lua_State *lua, const char *mark, const void *what)
+{
+	const void **box = lua_newuserdatauv(lua, 2 * sizeof(*box), 0);
+
+	box[0] = mark;
+	box[1] = what;
+}
+
+static void *marked(lua_State *lua, int index, const char *mark)
+{
+	void **box = lua_touserdata(lua, index);
+
+	if (lua_type(lua, index) != LUA_TUSERDATA || lua_rawlen(lua, index) != 2 * sizeof(*box))
+		return NULL;
+	return box[0] == mark ? box[1] : NULL;
+}
+
+static struct item *new_item(lua_State *lua, struct span name)
+{
+	struct engine *eng = engine_of(lua);
+	struct item *it = &eng->items[eng->item_count];
+
+	if (eng->item_count == ITEMS_MAX)
+		luaL_error(lua, "more than %d rules", ITEMS_MAX);
+	*it = (struct item){.name = name.at, .doc = "", .file = eng->reading->source->name};
+	return it;
+}
+
+/* Keeps the function on top of the stack and pops it. */
+static void take_function(lua_State *lua, struct item *it)
+{
+	lua_Debug ar;
+
+	lua_pushvalue(lua, -1);
+	lua_getinfo(lua, ">S", &ar);
+	it->line = ar.linedefined;
+	it->function = luaL_ref(lua, LUA_REGISTRYINDEX);
+}
+
+static void take_operations(lua_State *lua, int list, const char *who, struct op_set *ret)
+{
+	for (size_t i = 1, n = library_length(lua, list, who); i <= n; i++) {
+		struct span word;
+		const char *near;
+
+		library_entry(lua, list, i);
+		word = library_string(lua, -1, who);
+		near = op_word_nearest(word);
+		if (!op_set_add_word(ret, word))
+			luaL_error(lua, "%s: \"%s\" is no operation, group or class%s%s", who,
+				   word.at, near ? "; the nearest is " : "", near ? near : "");
+		lua_pop(lua, 1);
+	}
+}
+
+static enum rule_mode mode_of(struct span word, bool *ret_known)
+{
+	*ret_known = true;
+	for (int m = 0; m < MODE_COUNT; m++)
+		if (span_is(word, rule_mode_name((enum rule_mode)m)))
+			return (enum rule_mode)m;
+	*ret_known = false;
+	return MODE_ENFORCE;
+}
+
+/* --- rule("name", { operations = {...}, mode = "warn" }, function(req) ... end) --- */
+
+static void take_option(lua_State *lua, struct item *it)
+{
+	const char *key = lua_type(lua, -2) == LUA_TSTRING ? lua_tostring(lua, -2) : "?";
+	bool known;
+
+	if (strcmp(key, "operations") == 0) {
+		it->concerns = (struct op_set){{0}};
+		take_operations(lua, lua_gettop(lua), "rule", &it->concerns);
+	} else if (strcmp(key, "mode") == 0) {
+		it->mode = mode_of(library_string(lua, -1, "rule: mode"), &known);
+		it->has_mode = true;
+		if (!known)
+			luaL_error(lua, "rule: mode is \"enforce\", \"warn\" or \"shadow\"");
+	} else if (strcmp(key, "doc") == 0) {
+		it->doc = keep(lua, library_string(lua, -1, "rule: doc"));
+	} else {
+		luaL_error(lua, "rule: unknown option \"%s\" (operations, mode and doc are known)",
+			   key);
+	}
+}
+
+static int word_rule(lua_State *lua)
+{
+	struct item *it = new_item(lua, take_name(lua, "rule"));
+	int options = lua_gettop(lua) == 3 ? 2 : 0;
+
+	if (lua_gettop(lua) < 2 || lua_gettop(lua) > 3 || !lua_isfunction(lua, -1) ||
+	    (options && !lua_istable(lua, options)))
+		return luaL_error(lua, "rule: this is expected: rule(\"name\", { options }, "
+				       "function(req) ... end)");
+	op_set_add_word(&it->concerns, span_of("launch"));
+	if (options)
+		for (lua_pushnil(lua); lua_next(lua, options); lua_pop(lua, 1))
+			take_option(lua, it);
+	take_function(lua, it);
+	engine_of(lua)->item_count++;
+	push_mark(lua, &rule_mark, it);
+	return 1;
+}
+
+/* --- profile "name" { ... } --- */
+
+static struct profile *new_profile(lua_State *lua, struct span name, int line)
+{
+	struct engine *eng = engine_of(lua);
+	struct profile *p;
+
+	if (eng->profile_count == PROFILES_MAX)
+		luaL_error(lua, "more than %d profiles", PROFILES_MAX);
+	for (size_t i = 0; i < eng->profile_count; i++) {
+		p = eng->profiles[i];
+		if (strcmp(p->name, name.at) == 0)
+			luaL_error(lua, "profile \"%s\" is defined twice; first in %s:%d", name.at,
+				   p->file, p->at.line);
+	}
+	p = arena_take(eng->memory, sizeof(*p));
+	if (!p)
+		luaL_error(lua, "profiles take too much memory");
+	p->name = name.at;
+	p->file = eng->reading->source->name;
+	p->at = (struct place){p->file, eng->reading->source->text, line, p->name};
+	p->source = eng->reading->index;
+	eng->profiles[eng->profile_count++] = p;
+	return p;
+}
+
+static void fail(lua_State *lua)
+{
+	sandbox_leave(lua);
+}
+
+static void take_rules(lua_State *lua, struct profile *p, size_t count)
+{
+	struct engine *eng = engine_of(lua);
+
+	for (size_t i = 1; i <= count; i++) {
+		const struct item *it;
+
+		lua_rawgeti(lua, 1, (lua_Integer)i);
+		it = marked(lua, -1, &rule_mark);
+		lua_pop(lua, 1);
+		if (!it) {
+			err_set(eng->reading->err, ERR_CONFIG,
+				"entry %zu without a name is no rule(...)", i);
+			settings_blame(&p->at, "", eng->reading->err);
+			fail(lua);
+		}
+		if (p->item_count == PROFILE_ITEMS_MAX)
+			luaL_error(lua, "profile \"%s\": more than %d rules", p->name,
+				   PROFILE_ITEMS_MAX);
+		p->items[p->item_count++] = it;
+	}
+}
+
+static void take_settings(lua_State *lua, struct profile *p)
+{
+	struct engine *eng = engine_of(lua);
+	struct jv raw = jv_object();
+	size_t rules = (size_t)lua_rawlen(lua, 1);
+
+	for (lua_pushnil(lua); lua_next(lua, 1); lua_pop(lua, 1)) {
+		struct jv *value;
+		const char *key;
+
+		if (lua_isinteger(lua, -2) && lua_tointeger(lua, -2) >= 1 &&
+		    (size_t)lua_tointeger(lua, -2) <= rules)
+			continue;
+		if (lua_type(lua, -2) != LUA_TSTRING)
+			luaL_error(lua, "profile \"%s\": a setting is named by a string", p->name);
+		key = keep(lua, library_string(lua, -2, "profile"));
+		value = jv_set(eng->memory, &raw, key, jv_null());
+		if (tree_of(lua, -1, eng->memory, value, eng->reading->err) < 0) {
+			settings_blame(&p->at, key, eng->reading->err);
+			fail(lua);
+		}
+	}
+	if (settings_check(&p->at, &raw, eng->memory, &p->given, eng->reading->err) < 0)
+		fail(lua);
+	take_rules(lua, p, rules);
+}
+
+static int profile_table(lua_State *lua)
+{
+	struct span name = {.at = lua_touserdata(lua, lua_upvalueindex(1))};
+	int line = (int)lua_tointeger(lua, lua_upvalueindex(2));
+	struct profile *p;
+
+	name.len = strlen(name.at);
+	if (lua_gettop(lua) != 1 || !lua_istable(lua, 1))
+		return luaL_error(lua, "a table is expected: profile \"%s\" { ... }", name.at);
+	p = new_profile(lua, name, line);
+	take_settings(lua, p);
+	push_mark(lua, &profile_mark, p);
+	return 1;
+}
+
+static int word_profile(lua_State *lua)
+{
+	struct span name = take_name(lua, "profile");
+
+	if (lua_gettop(lua) != 1)
+		return luaL_error(lua, "this is expected: profile \"%s\" { ... }", name.at);
+	lua_pushlightuserdata(lua, (void *)name.at);
+	lua_pushinteger(lua, where(lua));
+	lua_pushcclosure(lua, profile_table, 2);
+	return 1;
+}
+
+static void take_profile(lua_State *lua, int index)
+{
+	struct profile *p = marked(lua, index, &profile_mark);
+
+	if (!p)
+		luaL_error(lua, "%s: the file must return a profile, or a list of profiles",
+			   engine_of(lua)->reading->source->name);
+	p->returned = true;
+}
+
+void language_take_profiles(lua_State *lua, int first)
+{
+	struct engine *eng = engine_of(lua);
+	int count = lua_gettop(lua) - first + 1;
+
+	if (count != 1)
+		luaL_error(lua,
+			   "%s: the file returns %d values; one profile or one list is expected",
+			   eng->reading->source->name, count);
+	if (lua_istable(lua, first)) {
+		size_t n = (size_t)lua_rawlen(lua, first);
+
+		for (size_t i = 1; i <= n; i++) {
+			lua_rawgeti(lua, first, (lua_Integer)i);
+			take_profile(lua, -1);
+			lua_pop(lua, 1);
+		}
+		if (!n)
+			take_profile(lua, first);
+	} else {
+		take_profile(lua, first);
+	}
+	for (size_t i = 0; i < eng->profile_count; i++)
+		if (eng->profiles[i]->source == eng->reading->index && !eng->profiles[i]->returned)
+			luaL_error(lua,
+				   "%s:%d: profile \"%s\" is not returned by the file, so it "
+				   "would not count",
+				   eng->profiles[i]->file, eng->profiles[i]->at.line,
+				   eng->profiles[i]->name);
+}
+
+/* --- what a rule or a check says of a request --- */
+
+static struct judging *judging_of(lua_State *lua, const char *word)
+{
+	struct judging *call = engine_of(lua)->call;
+
+	if (!call || !call->item)
+		luaL_error(lua, "%s can only be said while a rule runs", word);
+	return call;
+}
+
+/* A copy for the request: at most max bytes, cut between characters, control bytes as spaces. */
+static const char *copied(lua_State *lua, struct judging *call, struct span s, size_t max)
+{
+	char *copy;
+
+	if (s.len > max)
+		for (s.len = max; s.len && ((unsigned char)s.at[s.len] & 0xc0) == 0x80;)
+			s.len--;
+	copy = arena_strndup(call->arena, s.at, s.len);
+	if (!copy)
+		sandbox_leave(lua);
+	for (char *p = copy; p < copy + s.len; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
+	return copy;
+}
+
+#define TEXT_MAX 400 /* bytes of a violation's sentence or hint */
+
+/* An option of the table at index 2, as text; "" if it is absent. */
+static const char *option(lua_State *lua, struct judging *call, const char *key, size_t max)
+{
+	const char *result = "";
+	char number[64];
+
+	if (!lua_istable(lua, 2))
+		return result;
+	lua_pushstring(lua, key);
+	if (lua_rawget(lua, 2) == LUA_TSTRING || lua_isnumber(lua, -1) || lua_isboolean(lua, -1))
+		result = copied(lua, call, library_text(lua, -1, number), max);
+	else if (!lua_isnil(lua, -1))
+		luaL_error(lua, "%s must be a text", key);
+	lua_pop(lua, 1);
+	return result;
+}
+
+static bool option_is_true(lua_State *lua, const char *key)
+{
+	bool result = false;
+
+	if (lua_istable(lua, 2)) {
+		lua_pushstring(lua, key);
+		lua_rawget(lua, 2);
+		result = lua_isboolean(lua, -1) && lua_toboolean(lua, -1);
+		lua_pop(lua, 1);
+	}
+	return result;
+}
+
+static void check_options(lua_State *lua, const char *word)
+{
+	static const char *const known[] = {"field", "value", "hint", "reason", "text", "unknown"};
+
+	if (lua_gettop(lua) > 2 || !(lua_isnoneornil(lua, 2) || lua_istable(lua, 2)))
+		luaL_error(lua,
+			   "%s: this is expected: %s(\"text\", { field =, value =, hint =, "
+			   "reason = })",
+			   word, word);
+	if (!lua_istable(lua, 2))
+		return;
+	for (lua_pushnil(lua); lua_next(lua, 2); lua_pop(lua, 1)) {
+		const char *key = lua_type(lua, -2) == LUA_TSTRING ? lua_tostring(lua, -2) : "?";
+		bool found = false;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+			found = found || strcmp(key, known[i]) == 0;
+		if (!found)
+			luaL_error(lua, "%s: unknown option \"%s\"", word, key);
+	}
+}
+
+static enum rule_mode mode_in_force(const struct judging *call)
+{
+	return call->item->has_mode ? call->item->mode : call->profile->mode;
+}
+
+static void add_warning(struct judging *call, const char *text)
+{
+	struct decision *d = call->decision;
+
+	if (d->warning_count < WARNINGS_MAX)
+		d->warnings[d->warning_count++] = (struct warning){call->item->name, text};
+}
+
+/* The place for one more; when all are taken, one that a mode softened makes room for one that
+ * counts. */
+static struct violation *place_for(struct judging *call, bool soft, size_t *ret_index)
+{
+	struct violations *v = &call->decision->violations;
+
+	if (v->count < VIOLATIONS_MAX) {
+		*ret_index = v->count++;
+		return &v->list[*ret_index];
+	}
+	v->dropped++;
+	for (size_t i = VIOLATIONS_MAX; i-- > 0 && !soft;) {
+		if (!call->soft[i])
+			continue;
+		*ret_index = i;
+		return &v->list[i];
+	}
+	return NULL;
+}
+
+static void add_violation(struct judging *call, const struct violation *v, bool soft, bool ask)
+{
+	size_t i;
+	struct violation *slot = place_for(call, soft, &i);
+
+	call->hard_count += !soft && !ask;
+	call->ask_count += !soft && ask;
+	call->soft_count += soft && !ask;
+	call->soft_ask_count += soft && ask;
+	if (soft && mode_in_force(call) == MODE_WARN)
+		add_warning(call, *v->text ? v->text : reason_what(v->reason));
+	if (!slot)
+		return;
+	*slot = *v;
+	call->soft[i] = soft;
+	call->ask[i] = ask;
+}
+
+bool language_is_verdict(lua_State *lua, int index)
+{
+	return lua_isnil(lua, index) || facts_at(lua, index) == &verdict_mark;
+}
+
+static int return_mark(lua_State *lua)
+{
+	lua_pushlightuserdata(lua, (void *)&verdict_mark);
+	return 1;
+}
+
+static int object_to(lua_State *lua, const char *word, bool ask)
+{
+	struct judging *call = judging_of(lua, word);
+	struct violation v = {.reason = REASON_rule, .rule = call->item->name};
+	const char *reason;
+
+	v.text = copied(lua, call, library_string(lua, 1, word), TEXT_MAX);
+	check_options(lua, word);
+	v.field = option(lua, call, "field", VIOLATION_VALUE_MAX);
+	v.value = option(lua, call, "value", VIOLATION_VALUE_MAX);
+	v.hint = option(lua, call, "hint", TEXT_MAX);
+	reason = option(lua, call, "reason", NAME_MAX_LEN);
+	if (*reason)
+		v.reason = reason_find(span_of(reason));
+	if (v.reason == REASON_NONE)
+		return luaL_error(lua, "%s: \"%s\" is no reason code", word, reason);
+	add_violation(call, &v, mode_in_force(call) != MODE_ENFORCE, ask);
+	return return_mark(lua);
+}
+
+static int word_deny(lua_State *lua)
+{
+	return object_to(lua, "deny", false);
+}
+
+static int word_ask(lua_State *lua)
+{
+	return object_to(lua, "ask", true);
+}
+
+static int word_warn(lua_State *lua)
+{
+	struct judging *call = judging_of(lua, "warn");
+
+	add_warning(call, copied(lua, call, library_string(lua, 1, "warn"), TEXT_MAX));
+	return return_mark(lua);
+}
+
+/* refuse("reason", { field =, value =, text =, hint =, unknown = }): what standard checks say. */
+static int word_refuse(lua_State *lua)
+{
+	struct judging *call = judging_of(lua, "refuse");
+	struct violation v = {.rule = call->item->name};
+	bool unknown = option_is_true(lua, "unknown");
+
+	v.reason = reason_find(library_string(lua, 1, "refuse"));
+	if (v.reason == REASON_NONE ||
+	    !(call->item->reasons.bits[v.reason / 64] >> (v.reason % 64) & 1))
+		return luaL_error(lua, "refuse: \"%s\" is not among the reasons of this check",
+				  lua_tostring(lua, 1));
+	check_options(lua, "refuse");
+	v.field = option(lua, call, "field", VIOLATION_VALUE_MAX);
+	v.value = option(lua, call, "value", VIOLATION_VALUE_MAX);
+	v.text = option(lua, call, "text", TEXT_MAX);
+	v.hint = option(lua, call, "hint", TEXT_MAX);
+	/* What is not known is never softened: nobody could say what the mode lets pass. */
+	add_violation(call, &v, !unknown && mode_in_force(call) != MODE_ENFORCE, false);
+	return 0;
+}
+
+/* --- change("fact", value): what hardening wants --- */
+
+static struct jv change_value(lua_State *lua, struct judging *call, enum jv_kind kind)
+{
+	char number[64];
+
+	if (kind == JV_BOOL && lua_isboolean(lua, 2))
+		return jv_bool(lua_toboolean(lua, 2));
+	if (kind == JV_INT && lua_isinteger(lua, 2))
+		return jv_int(lua_tointeger(lua, 2));
+	if (kind == JV_STRING && lua_type(lua, 2) == LUA_TSTRING)
+		return jv_string(
+			copied(lua, call, library_text(lua, 2, number), VIOLATION_VALUE_MAX));
+	luaL_error(lua, "change: the value must be a %s", jv_kind_name(kind));
+	return jv_null();
+}
+
+static int word_change(lua_State *lua)
+{
+	struct judging *call = engine_of(lua)->call;
+	enum harden what;
+
+	if (!call || !call->changes)
+		return luaL_error(lua, "change can only be said while hardening");
+	what = harden_find(library_string(lua, 1, "change"));
+	if (what == HARDEN_NONE)
+		return luaL_error(lua, "change: \"%s\" may not be changed", lua_tostring(lua, 1));
+	if (call->change_count == CHANGES_MAX)
+		return luaL_error(lua, "change: more than %d changes", CHANGES_MAX);
+	call->changes[call->change_count++] =
+		(struct change){what, change_value(lua, call, harden_kind(what)), "harden", ""};
+	return 0;
+}
+
+/* --- the words of the standard checks --- */
+
+static void field_of(lua_State *lua, const char *key)
+{
+	lua_pushstring(lua, key);
+	lua_rawget(lua, 1);
+}
+
+static int check_table(lua_State *lua)
+{
+	struct span name = {.at = lua_touserdata(lua, lua_upvalueindex(1))};
+	struct engine *eng = engine_of(lua);
+	struct item *it;
+
+	name.len = strlen(name.at);
+	luaL_checktype(lua, 1, LUA_TTABLE);
+	it = new_item(lua, name);
+	it->is_check = true;
+	field_of(lua, "doc");
+	it->doc = keep(lua, library_string(lua, -1, "check: doc"));
+	field_of(lua, "also_closed");
+	it->also_closed = lua_toboolean(lua, -1);
+	field_of(lua, "concerns");
+	take_operations(lua, lua_gettop(lua), "check: concerns", &it->concerns);
+	field_of(lua, "reasons");
+	for (size_t i = 1, n = library_length(lua, -1, "check: reasons"); i <= n; i++) {
+		enum reason r;
+
+		library_entry(lua, -1, i);
+		r = reason_find(library_string(lua, -1, "check: reasons"));
+		if (r == REASON_NONE)
+			return luaL_error(lua, "check: \"%s\" is no reason", lua_tostring(lua, -1));
+		it->reasons.bits[r / 64] |= (uint64_t)1 << (r % 64);
+		lua_pop(lua, 1);
+	}
+	field_of(lua, "judge");
+	luaL_checktype(lua, -1, LUA_TFUNCTION);
+	take_function(lua, it);
+	eng->item_count++;
+	eng->check_count = eng->item_count;
+	return 0;
+}
+
+static int word_check(lua_State *lua)
+{
+	struct span name = take_name(lua, "check");
+
+	lua_pushlightuserdata(lua, (void *)name.at);
+	lua_pushcclosure(lua, check_table, 1);
+	return 1;
+}
+
+/* harden(function(req, granted) ... end), once. */
+static int word_harden(lua_State *lua)
+{
+	luaL_checktype(lua, 1, LUA_TFUNCTION);
+	lua_settop(lua, 1);
+	engine_of(lua)->harden_function = luaL_ref(lua, LUA_REGISTRYINDEX);
+	return 0;
+}
+
+/* The operations that judge what a container is: when it is made, and whenever it comes to run. */
+static void push_what_runs(lua_State *lua)
+{
+	static const char *const names[] = {"container.create",  "container.start",
+					    "container.restart", "container.unpause",
+					    "exec.create",       "exec.start"};
+
+	lua_newtable(lua);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		lua_pushstring(lua, names[i]);
+		lua_rawseti(lua, -2, (lua_Integer)i + 1);
+	}
+}
+
+static const struct library_word check_words[] = {
+	{"check", word_check},
+	{"harden", word_harden},
+	{"refuse", word_refuse},
+	{"change", word_change},
+};
+
+static const struct library_word profile_words[] = {
+	{"profile", word_profile}, {"rule", word_rule}, {"deny", word_deny},
+	{"ask", word_ask},         {"warn", word_warn},
+};
+
+/* Pushes the library at `library` with more words, sealed, and pops it into the registry. */
+static int environment(lua_State *lua, int library, const struct library_word *words, size_t count,
+		       const char *name)
+{
+	lua_newtable(lua);
+	for (lua_pushnil(lua); lua_next(lua, library); lua_pop(lua, 1)) {
+		lua_pushvalue(lua, -2);
+		lua_pushvalue(lua, -2);
+		lua_rawset(lua, -5);
+	}
+	library_add(lua, words, count);
+	library_seal(lua, name);
+	return luaL_ref(lua, LUA_REGISTRYINDEX);
+}
+
+void language_open(lua_State *lua)
+{
+	struct engine *eng = engine_of(lua);
+	int library;
+
+	library_open(lua);
+	library = lua_gettop(lua);
+	eng->profile_words =
+		environment(lua, library, profile_words,
+			    sizeof(profile_words) / sizeof(*profile_words), "the words of rules");
+	push_what_runs(lua);
+	lua_setfield(lua, library, "what_runs");
+	eng->check_words =
+		environment(lua, library, check_words, sizeof(check_words) / sizeof(*check_words),
+			    "the words of standard checks");
+	lua_pop(lua, 1);
+}

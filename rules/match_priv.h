@@ -1,0 +1,61 @@
+/*
+ * match_priv.h - the matchers that settings, checks and rules are made of.
+ *
+ * Pure functions over spans; each takes time in proportion to its input times
+ * the pattern's length at most.  What holds a NUL matches nothing.
+ *
+ * Globs: `?` is one byte but '/', `*` any run without '/', `**` any run.
+ *
+ * Image patterns: registry/repository[:tag][@digest], each part a glob.  A
+ * pattern without tag and digest grants every tag and digest of that name.  One
+ * with a tag does not fit a reference with a digest, since the engine then
+ * takes what the digest says.  Short names are completed as Docker does:
+ * `alpine` is docker.io/library/alpine; a name that begins with `*` is not.
+ */
+#ifndef RULES_MATCH_PRIV_H
+#define RULES_MATCH_PRIV_H
+
+#include "gate/base/span.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GLOB_MAX     256  /* bytes of a pattern */
+#define GLOB_TEXT    4096 /* bytes of a text; longer ones do not match */
+#define IMAGE_MAX    1024 /* bytes of an image reference */
+#define PATH_MAX_LEN 4096
+
+bool glob_match(struct span pattern, struct span text);
+
+/* Whether whatever inner matches is matched by outer as well; false when in doubt. */
+bool glob_covers(struct span outer, struct span inner);
+
+struct image_ref {
+	struct span name, tag, digest; /* empty if there is none */
+	char completed[IMAGE_MAX];     /* what name points into when it was completed */
+};
+
+/* Splits text, a reference or a pattern of references.  False if it is neither. */
+bool image_parse(struct span text, struct image_ref *ret);
+
+bool image_match(const struct image_ref *pattern, struct span name, struct span tag,
+		 struct span digest);
+bool image_covers(const struct image_ref *outer, const struct image_ref *inner);
+
+/* Absolute, without empty, "." and ".." components; "/" is, "/a/" is not. */
+bool path_is_clean(struct span path);
+
+/* Whether path is root or lies below it, by components.  Both must be clean. */
+bool path_within(struct span path, struct span root);
+
+/*
+ * Replaces {identity.name} and {identity.owner}.  False if a value that is
+ * needed is empty, ".", "..", or holds '/' or a control byte: then the pattern
+ * grants nothing.  room: of out, with the NUL.
+ */
+bool path_fill(struct span pattern, struct span name, struct span owner, char *out, size_t room);
+
+/* "512", "64m", "2GiB", "1.5g" is refused: whole numbers only.  False if it is no size. */
+bool size_parse(struct span text, int64_t *ret_bytes);
+
+#endif

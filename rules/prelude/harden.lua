@@ -1,0 +1,68 @@
+-- Hardening: what is filled in when a profile has harden = true.
+--
+-- Only what the request leaves open; what it asks for is judged as it stands.
+-- The facts are then made anew, and the checks judge the result.
+
+local strength = { none = 0, process = 1, kernel = 2, vm = 3 }
+
+-- The runtimes that the profile prefers, else all of the engine's in order of name.
+local function candidates(isolation, preferred)
+	if #preferred > 0 then return preferred end
+	local names = {}
+	for runtime in each(isolation.runtimes) do table.insert(names, runtime.name) end
+	table.sort(names)
+	return names
+end
+
+local function level_of(isolation, name)
+	for runtime in each(isolation.runtimes) do
+		if runtime.name == name then return strength[runtime.level or "none"] or 0 end
+	end
+	return 0
+end
+
+local function fill_runtime(w, granted)
+	local isolation = w.isolation
+	local min = strength[granted.isolation.min]
+	if not isolation or isolation.runtime_given ~= false then return end
+	if (strength[isolation.base or "none"] or 0) >= min
+		and level_of(isolation, isolation.runtime) >= min then return end
+	for name in each(candidates(isolation, granted.isolation.runtimes)) do
+		if level_of(isolation, name) >= min then
+			change("isolation.runtime", name)
+			return
+		end
+	end
+end
+
+local function fill_network(w)
+	local network = w.network
+	if network and network.given == false and #(network.endpoints or "") == 0 then
+		change("network.mode", "none")
+	end
+end
+
+local function fill_privileges(w, granted)
+	if not get(w, "capabilities.drop_all") then change("capabilities.drop_all", true) end
+	if w.no_new_privileges == false then change("no_new_privileges", true) end
+	local user = w.user or {}
+	if granted.users == "nonroot" and user.root ~= false and (user.given or "") == "" then
+		change("user.given", "65534:65534")
+	end
+end
+
+local function fill_limits(w, granted)
+	local limits, most = w.limits or {}, granted.limits
+	for _, name in ipairs({ "memory", "nano_cpus", "pids" }) do
+		if most[name] and limits[name] == nil then change("limits." .. name, most[name]) end
+	end
+end
+
+harden(function(req, granted)
+	local w = req.workload
+	if not w then return end
+	fill_runtime(w, granted)
+	fill_network(w)
+	fill_privileges(w, granted)
+	fill_limits(w, granted)
+end)

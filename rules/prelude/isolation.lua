@@ -1,0 +1,43 @@
+-- How well what runs is held: none < process < kernel < vm.
+--
+-- The level is a fact about the backend.  It starts from the runtime's program
+-- and arguments and is lowered by whatever in the request lowers it.
+
+local strength = { none = 0, process = 1, kernel = 2, vm = 3 }
+
+local function why_lower(isolation)
+	local parts = {}
+	for low in each(isolation.lowered) do
+		table.insert(parts, (low.field or "?") .. " (" .. (low.why or low.value or "?") .. ")")
+	end
+	return #parts > 0 and "; lowered by " .. listed(parts) or ""
+end
+
+local function good_enough(isolation, min)
+	local names = {}
+	for runtime in each(isolation.runtimes) do
+		if (strength[runtime.level or "none"] or 0) >= strength[min] then
+			table.insert(names, runtime.name)
+		end
+	end
+	return names
+end
+
+check "runtime" {
+	doc = "At least the isolation that the profile asks for.",
+	concerns = what_runs,
+	reasons = { "runtime" },
+	judge = function(req, granted)
+		if not req.workload then return end
+		local isolation = req.workload.isolation or {}
+		local min = granted.isolation.min
+		local level = isolation.level
+		if strength[level or ""] and strength[level] >= strength[min] then return end
+		local text = "the isolation would be " .. (level or "unknown") .. ", the profile asks for "
+			.. min .. why_lower(isolation)
+		refuse("runtime", { field = "isolation.runtime", value = isolation.runtime,
+			unknown = level == nil, text = text,
+			hint = "Runtimes of this engine that reach it: "
+				.. listed(good_enough(isolation, min)) .. "." })
+	end,
+}

@@ -1,0 +1,42 @@
+-- How long a container lives, and what starts inside it unasked.
+
+check "restart" {
+	doc = "Restart policies outlive the session; the profile must name them.",
+	concerns = {
+		"container.create", "container.start", "container.restart", "container.unpause",
+		"exec.create", "exec.start", "container.update",
+	},
+	reasons = { "restart" },
+	judge = function(req, granted)
+		local policy = get(req.workload, "restart")
+		if policy == nil or policy == "" or policy == "no" then return end
+		if not glob(granted.restart, policy) then
+			refuse("restart", { field = "restart", value = policy,
+				hint = "Restart policies that may be used: "
+					.. (#granted.restart > 0 and "no, " .. listed(granted.restart) or "no")
+					.. "." })
+		end
+	end,
+}
+
+check "annotation" {
+	doc = "No annotations: runtimes take switches from them.",
+	concerns = what_runs,
+	reasons = { "annotation" },
+	judge = function(req)
+		for name in each(get(req.workload, "annotations")) do
+			refuse("annotation", { field = "annotations", value = name })
+		end
+	end,
+}
+
+check "healthcheck" {
+	doc = "No health check of the caller's: it runs commands that no exec rule sees.",
+	concerns = { "container.create" },
+	reasons = { "healthcheck" },
+	judge = function(req)
+		if get(req.workload, "command.healthcheck") == true then
+			refuse("healthcheck", { field = "command.healthcheck", value = true })
+		end
+	end,
+}

@@ -1,0 +1,56 @@
+-- How much a container may take.
+--
+-- Where the profile sets a limit, a container must have one and not a higher
+-- one: for an engine "not given" means "as much as there is".
+
+check "limits" {
+	doc = "Limits that the profile sets are kept, and no setting lifts or escapes them.",
+	concerns = {
+		"container.create", "container.start", "container.restart", "container.unpause",
+		"exec.create", "exec.start", "container.update",
+	},
+	reasons = { "limits", "fact_unknown" },
+	judge = function(req, granted)
+		local limits = get(req.workload, "limits")
+		local most = granted.limits
+		if not limits then
+			refuse("fact_unknown", { field = "limits", unknown = true,
+				text = "nothing is known of the limits" })
+			return
+		end
+		local function bound(name, unit)
+			local top, asked = most[name], limits[name]
+			if not top then return end
+			local hint = "Ask for at most " .. top .. " " .. unit .. "."
+			if asked == nil then
+				refuse("limits", { field = "limits." .. name, hint = hint,
+					text = "there is no limit of " .. name .. ", the profile asks for one" })
+			elseif asked > top then
+				refuse("limits", { field = "limits." .. name, value = asked, hint = hint })
+			end
+		end
+		bound("memory", "bytes")
+		bound("nano_cpus", "billionths of a processor")
+		bound("pids", "processes")
+		-- Engines give twice the memory, swap included, when nothing is said.
+		local swap, shm = limits.swap, limits.shm
+		if most.memory and swap ~= nil and (swap < 0 or swap > 2 * most.memory) then
+			refuse("limits", { field = "limits.swap", value = swap,
+				hint = "Leave MemorySwap out, or ask for at most "
+					.. 2 * most.memory .. " bytes." })
+		end
+		if most.memory and shm ~= nil and shm > most.memory then
+			refuse("limits", { field = "limits.shm", value = shm,
+				hint = "Ask for at most " .. most.memory .. " bytes." })
+		end
+		for lifted in each(limits.lifted) do
+			refuse("limits", { field = lifted.field, value = lifted.value,
+				text = "this setting lifts or escapes a limit",
+				hint = "Leave it out." })
+		end
+		for option in each(get(req.workload, "storage_options")) do
+			refuse("limits", { field = "storage_options", value = option,
+				text = "options of the storage driver are refused", hint = "Leave it out." })
+		end
+	end,
+}

@@ -1,0 +1,204 @@
+-- Mounts: what of the host, of volumes and of images appears inside.
+
+-- What the profile grants for a host path: nothing (nil), "ro" or "rw".
+local function grant_for(req, granted, where)
+	local best
+	for mount in each(granted.mounts) do
+		local root = path.fill(mount.path, req.identity)
+		if root and path.within(where, root) then
+			best = best ~= "rw" and mount.mode or best
+		end
+	end
+	return best
+end
+
+local function mounts_hint(req, granted)
+	local roots = {}
+	for mount in each(granted.mounts) do
+		local root = path.fill(mount.path, req.identity)
+		if root then table.insert(roots, root .. " (" .. mount.mode .. ")") end
+	end
+	return "Host paths that may be mounted: " .. listed(roots) .. "."
+end
+
+-- Binds.
+--
+-- A bind must be granted twice: as it is written, and as what it really is
+-- once every link has been followed.  Whoever asks can often write into what
+-- it may mount, so it can put a link there.  A path that cannot be looked at
+-- could be such a link.
+--
+-- A protected path (control sockets, the gate's own files) is never mounted,
+-- nor what it lies in, nor what lies in it.  Read-only does not help: a socket
+-- can be spoken to all the same.
+
+local mountable = { file = true, directory = true }
+
+local function check_bind(req, granted, mount)
+	local host = mount.host
+	local function no(reason, text, unknown)
+		refuse(reason, { field = mount.field, value = mount.given or mount.source, text = text,
+			unknown = unknown, hint = mounts_hint(req, granted) })
+	end
+	local function protected()
+		if host and host.protected ~= nil then
+			no("bind_protected", "this is, holds or lies in " .. host.protected
+				.. ", which no container may reach; read-only does not help")
+		end
+	end
+
+	local written = mount.source and grant_for(req, granted, mount.source)
+	if not written then
+		-- The whole host holds every protected path, so that would say little.
+		local whole = mount.source == "/"
+		if not whole then protected() end
+		no("bind", (mount.source or "?") .. " is not below a path that the profile names")
+		if whole then protected() end
+		return
+	end
+	if not host or host.kind == nil or host.kind == "unknown" then
+		no("bind_symlink", "what this path really is cannot be looked at", true)
+		protected()
+		return
+	end
+	if host.kind == "absent" then
+		protected()
+		no("bind", "there is nothing at this path, and the engine would make it as root")
+		return
+	end
+	local real = host.real and grant_for(req, granted, host.real)
+	if not real then
+		no("bind_symlink", host.real and "it leads to " .. host.real
+			.. ", which is not below a path that the profile names"
+			or "what this path really is cannot be looked at", host.real == nil)
+		protected()
+		return
+	end
+	protected()
+	if not mountable[host.kind] then
+		no("bind", "a " .. host.kind .. " of the host may not be mounted, only files and directories")
+	end
+	if mount.read_only ~= true and (written ~= "rw" or real ~= "rw") then
+		no("bind", "the profile grants this path read-only; mount it with :ro")
+	end
+end
+
+-- Options that change nothing about who sees what.
+local harmless = {
+	bind = { "private", "rprivate" },
+	volume = { "nocopy" },
+	tmpfs = { "noexec", "nosuid", "nodev", "size=*", "mode=*", "uid=*", "gid=*", "nr_inodes=*" },
+	image = {},
+}
+
+-- Volumes.  With driver options a volume can be a bind in disguise.
+
+local function check_volume(mount)
+	local function no(reason, value, unknown)
+		refuse(reason, { field = mount.field, value = value, unknown = unknown })
+	end
+	if mount.driver ~= nil and mount.driver ~= "" and mount.driver ~= "local" then
+		no("volume_driver", mount.driver)
+	end
+	if mount.driver_options ~= false and mount.driver_options ~= nil then
+		no("driver_opts", mount.source)
+	end
+	if mount.mine ~= true then
+		no("volume_owner", mount.source, mount.mine == nil)
+	end
+	local sub = mount.subpath
+	if sub ~= nil and sub ~= "" and not path.within("/" .. sub, "/") then
+		no("volume_subpath", sub)
+	end
+end
+
+-- Memory that looks like a file system.
+
+local function check_tmpfs(granted, mount)
+	local most = granted.limits.memory
+	local bytes = mount.tmpfs_bytes
+	local function no(value, text)
+		refuse("tmpfs", { field = mount.field, value = value, text = text,
+			hint = "Give it a size" .. (most and " of at most " .. most .. " bytes" or "")
+				.. ", like size=64m, and neither exec nor suid nor dev." })
+	end
+	for option in each(mount.options) do
+		if not glob(harmless.tmpfs, option) then
+			no(option, "the option " .. option .. " is not granted")
+		end
+	end
+	if bytes == nil then
+		no(mount.target, "without a size it may fill the host's memory")
+	elseif bytes <= 0 or (most and bytes > most) then
+		no(bytes, "it is larger than the profile's limit of memory")
+	end
+end
+
+local function check_image(granted, mount)
+	local ref = mount.source and image.parse(mount.source)
+	if not ref or not image.match(granted.images, ref.name, ref.tag, ref.digest) then
+		refuse("image", { field = mount.field, value = mount.source,
+			hint = "Images that may be used: " .. listed(granted.images) .. "." })
+	end
+end
+
+check "volumes_from" {
+	doc = "No mounts borrowed from other containers, whose binds would come along.",
+	concerns = what_runs,
+	reasons = { "volumes_from" },
+	judge = function(req)
+		for other in each(get(req.workload, "volumes_from")) do
+			refuse("volumes_from", { field = other.field, value = other.name })
+		end
+	end,
+}
+
+check "mounts" {
+	doc = "Host paths that the profile names, the caller's own volumes, sized tmpfs, granted images.",
+	concerns = what_runs,
+	reasons = {
+		"bind", "bind_protected", "bind_symlink", "propagation", "volume_driver", "driver_opts",
+		"volume_owner", "volume_subpath", "tmpfs", "image", "mount_type",
+	},
+	judge = function(req, granted)
+		for mount in each(get(req.workload, "mounts")) do
+			if mount.kind == "bind" then
+				check_bind(req, granted, mount)
+			elseif mount.kind == "volume" then
+				check_volume(mount)
+			elseif mount.kind == "tmpfs" then
+				check_tmpfs(granted, mount)
+			elseif mount.kind == "image" then
+				check_image(granted, mount)
+			else
+				refuse("mount_type", { field = mount.field, value = mount.kind,
+					unknown = mount.kind == nil })
+			end
+			for option in each(mount.kind ~= "tmpfs" and mount.options or nil) do
+				if not glob(harmless[mount.kind or ""] or {}, option) then
+					refuse("propagation", { field = mount.field, value = option })
+				end
+			end
+		end
+	end,
+}
+
+check "volume_create" {
+	doc = "A caller's own volumes are plain: the local driver, without options.",
+	concerns = { "volume.create" },
+	reasons = { "volume_driver", "driver_opts", "fact_unknown" },
+	judge = function(req)
+		local volume = get(req.workload, "volume")
+		if not volume then
+			refuse("fact_unknown", { field = "volume", unknown = true,
+				text = "nothing is known of the volume" })
+			return
+		end
+		if volume.driver ~= nil and volume.driver ~= "" and volume.driver ~= "local" then
+			refuse("volume_driver", { field = "volume.driver", value = volume.driver })
+		end
+		for option in each(volume.options) do
+			refuse("driver_opts", { field = "volume.options", value = option })
+		end
+	end,
+}

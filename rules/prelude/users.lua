@@ -1,0 +1,37 @@
+-- Who a container runs as.
+--
+-- Root in a container is root towards everything that is mounted into it, and
+-- one kernel bug away from being root outside.  A name that is not a number
+-- means whatever the image says, so only numbers are known not to be root.
+
+local function is_plain_group(name)
+	local id = tonumber(name)
+	return math.type(id) == "integer" and id >= 1000 and id < 4294967295
+end
+
+check "user" {
+	doc = "Not root, unless users = \"any\"; no additional groups below 1000.",
+	concerns = what_runs,
+	reasons = { "user" },
+	judge = function(req, granted)
+		if granted.users == "any" or not req.workload then return end
+		local user = req.workload.user or {}
+		if user.root ~= false then
+			local text
+			if user.root == nil then
+				text = "the user " .. (user.effective or user.given or "")
+					.. " may be root: it is a name, or the image's user is not known"
+			end
+			refuse("user", { field = "user.given", value = user.effective or user.given,
+				unknown = user.root == nil, text = text,
+				hint = "Name a user by a number above 0, like 1000:1000." })
+		end
+		for group in each(user.groups) do
+			if not is_plain_group(group.name) then
+				refuse("user", { field = group.field, value = group.name,
+					text = "this group may be one of the host's own",
+					hint = "Name groups by numbers from 1000 on." })
+			end
+		end
+	end,
+}

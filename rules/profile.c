@@ -1,0 +1,239 @@
+#include "rules/engine_priv.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Progress of resolving one profile. */
+enum { UNRESOLVED = 0, IN_PROGRESS, DONE };
+
+static struct profile *find(const struct engine *eng, const char *name)
+{
+	for (size_t i = 0; i < eng->profile_count; i++)
+		if (strcmp(eng->profiles[i]->name, name) == 0)
+			return eng->profiles[i];
+	return NULL;
+}
+
+static int unknown_parent(const struct engine *eng, const struct profile *p, const char *name,
+			  struct err *err)
+{
+	struct nearest near = {.word = span_of(name)};
+
+	for (size_t i = 0; i < eng->profile_count; i++)
+		if (eng->profiles[i] != p)
+			nearest_offer(&near, eng->profiles[i]->name);
+	err_set(err, ERR_CONFIG, "there is no profile \"%.64s\"%s%s", name,
+		near.best ? "; the nearest is " : "", near.best ? near.best : "");
+	return settings_blame(&p->at, "extends", err);
+}
+
+/* Rules of the parent run first; a name stands for one rule only. */
+static int inherit_rules(struct profile *p, struct err *err)
+{
+	const struct profile *parent = p->parent;
+	size_t inherited = parent ? parent->item_count : 0;
+
+	if (p->item_count + inherited > PROFILE_ITEMS_MAX) {
+		err_set(err, ERR_CONFIG, "more than %d rules with those of \"%s\"",
+			PROFILE_ITEMS_MAX, parent ? parent->name : "");
+		return settings_blame(&p->at, "", err);
+	}
+	memmove(p->items + inherited, p->items, p->item_count * sizeof(*p->items));
+	if (inherited)
+		memcpy(p->items, parent->items, inherited * sizeof(*p->items));
+	p->item_count += inherited;
+	for (size_t i = 0; i < p->item_count; i++)
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(p->items[i]->name, p->items[k]->name) != 0)
+				continue;
+			err_set(err, ERR_CONFIG, "two rules are named \"%s\"", p->items[i]->name);
+			return settings_blame(&p->at, "", err);
+		}
+	return 0;
+}
+
+static enum grant grant_of(const struct engine *eng, const struct profile *p, enum operation op)
+{
+	if (!op_set_has(&p->granted, op))
+		return GRANT_NONE;
+	for (size_t i = 0; i < eng->check_count; i++)
+		if (op_set_has(&eng->items[i].concerns, op))
+			return GRANT_JUDGE;
+	for (size_t i = 0; i < p->item_count; i++)
+		if (op_set_has(&p->items[i]->concerns, op))
+			return GRANT_JUDGE;
+	return GRANT_PLAIN;
+}
+
+/* What is asked for often, as plain values. */
+static void digest(const struct engine *eng, struct profile *p)
+{
+	const struct jv *words = jv_get(&p->settings, "operations");
+	const char *mode = jv_str(&p->settings, "mode", "enforce");
+
+	for (size_t i = 0; i < words->count; i++)
+		op_set_add_word(&p->granted, words->items[i].str);
+	for (int op = 1; op < OP_COUNT; op++)
+		p->grants[op] = (unsigned char)grant_of(eng, p, (enum operation)op);
+	for (int m = 0; m < MODE_COUNT; m++)
+		if (strcmp(mode, rule_mode_name((enum rule_mode)m)) == 0)
+			p->mode = (enum rule_mode)m;
+	p->sees_all = strcmp(jv_str(&p->settings, "visibility", "own"), "all") == 0;
+	p->hardens = jv_true(&p->settings, "harden");
+}
+
+/* Over the standard checks, the files of all ancestors and its own, and its name. */
+static void sign(const struct engine *eng, struct profile *p)
+{
+	const struct profile *chain[EXTENDS_MAX + 1];
+	struct hash h = eng->prelude_hash;
+	size_t n = 0;
+
+	for (const struct profile *q = p; q && n <= EXTENDS_MAX; q = q->parent)
+		chain[n++] = q;
+	while (n-- > 0) {
+		const struct hash *file = &eng->source_hashes[chain[n]->source];
+
+		h = hash_two((struct span){(const char *)h.bytes, HASH_BYTES},
+			     (struct span){(const char *)file->bytes, HASH_BYTES});
+	}
+	h = hash_two((struct span){(const char *)h.bytes, HASH_BYTES}, span_of(p->name));
+	hash_hex(&h, p->hash);
+}
+
+static int resolve(struct engine *eng, struct profile *p, int depth, struct err *err)
+{
+	const char *extends = jv_str(&p->given, "extends", "");
+	struct profile *parent = NULL;
+
+	if (p->progress == DONE)
+		return 0;
+	if (p->progress == IN_PROGRESS || depth > EXTENDS_MAX) {
+		err_set(err, ERR_CONFIG, "extends itself, or more than %d profiles in a row",
+			EXTENDS_MAX);
+		return settings_blame(&p->at, "extends", err);
+	}
+	p->progress = IN_PROGRESS;
+	if (*extends) {
+		parent = find(eng, extends);
+		if (!parent)
+			return unknown_parent(eng, p, extends, err);
+		if (resolve(eng, parent, depth + 1, err) < 0)
+			return -1;
+		p->parent = parent;
+	}
+	if (settings_complete(&p->at, &p->given, parent ? &parent->settings : NULL, extends,
+			      eng->memory, &p->settings, err) < 0 ||
+	    inherit_rules(p, err) < 0)
+		return -1;
+	digest(eng, p);
+	sign(eng, p);
+	p->progress = DONE;
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct profile *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+int profile_resolve_all(struct engine *eng, struct err *err)
+{
+	for (size_t i = 0; i < eng->profile_count; i++)
+		if (resolve(eng, eng->profiles[i], 0, err) < 0)
+			return -1;
+	if (eng->profile_count)
+		qsort(eng->profiles, eng->profile_count, sizeof(*eng->profiles), compare_names);
+	return 0;
+}
+
+/* --- asking --- */
+
+const struct profile *engine_profile(const struct engine *eng, const char *name)
+{
+	return find(eng, name);
+}
+
+const struct profile *engine_profile_at(const struct engine *eng, size_t i)
+{
+	return i < eng->profile_count ? eng->profiles[i] : NULL;
+}
+
+const char *profile_name(const struct profile *p)
+{
+	return p->name;
+}
+
+const char *profile_hash(const struct profile *p)
+{
+	return p->hash;
+}
+
+enum grant profile_grant(const struct profile *p, enum operation op)
+{
+	return op > OP_UNKNOWN && op < OP_COUNT ? (enum grant)p->grants[op] : GRANT_NONE;
+}
+
+bool profile_sees_all(const struct profile *p)
+{
+	return p->sees_all;
+}
+
+bool profile_hardens(const struct profile *p)
+{
+	return p->hardens;
+}
+
+/* Operations whose refusal has a code of its own. */
+static enum reason closed_reason(enum operation op)
+{
+	static const struct {
+		enum operation op;
+		enum reason reason;
+	} table[] = {
+		{OP_SYSTEM_AUTH, REASON_registry},
+		{OP_SYSTEM_SESSION, REASON_buildkit},
+		{OP_CONTAINER_RENAME, REASON_rename},
+		{OP_CONTAINER_ATTACH, REASON_attach},
+		{OP_CONTAINER_ARCHIVE_GET, REASON_archive},
+		{OP_CONTAINER_ARCHIVE_PUT, REASON_archive},
+		{OP_CONTAINER_EXPORT, REASON_export},
+		{OP_CONTAINER_COMMIT, REASON_commit},
+		{OP_IMAGE_BUILD, REASON_build},
+		{OP_IMAGE_LOAD, REASON_image_retag},
+		{OP_IMAGE_PUSH, REASON_push},
+		{OP_IMAGE_SAVE, REASON_export},
+		{OP_REGISTRY_SEARCH, REASON_registry},
+		{OP_PLUGIN_CHANGE, REASON_plugin},
+		{OP_SWARM, REASON_swarm},
+		{OP_LIBPOD, REASON_libpod},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (table[i].op == op)
+			return table[i].reason;
+	return REASON_operation;
+}
+
+static const char *kept(struct arena *a, const char *text)
+{
+	const char *copy = arena_strndup(a, text, strlen(text));
+
+	return copy ? copy : "";
+}
+
+struct violation profile_refusal(const struct profile *p, enum operation op, struct arena *a)
+{
+	const char *name = operation_name(op), *group = operation_group(op);
+	char text[256], hint[256];
+
+	snprintf(text, sizeof(text), "the profile \"%s\" does not grant %s", p->name, name);
+	snprintf(hint, sizeof(hint), "Ask the operator to add \"%s\"%s%s%s to operations.", name,
+		 *group ? " or \"" : "", group, *group ? "\"" : "");
+	return (struct violation){closed_reason(op), "operations", "", name, kept(a, text),
+				  kept(a, hint)};
+}

@@ -1,0 +1,544 @@
+#include "rules/settings_priv.h"
+
+#include "rules/decision.h"
+#include "rules/match_priv.h"
+#include "rules/opset_priv.h"
+#include "rules/tree_priv.h"
+#include "rules/workload.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#define LIST_MAX 512 /* entries of one setting */
+
+const struct setting settings[] = {
+#define ENFORCED SETTING_ENFORCED
+#define NOT_YET  SETTING_NOT_YET
+#define SETTING(name, kind, merge, enforced, doc)                                                  \
+	{#name, KIND_##kind, MERGE_##merge, enforced, doc},
+#include "rules/settings.def"
+#undef SETTING
+#undef ENFORCED
+#undef NOT_YET
+};
+const size_t setting_count = sizeof(settings) / sizeof(*settings);
+
+/* What runs in one check: where the result goes, and where trouble is said. */
+struct checking {
+	struct arena *arena;
+	struct err *err;
+};
+
+/* --- messages --- */
+
+/* The line on which `setting =` stands, from the profile's first line on. */
+static int line_of(const struct place *at, const char *setting)
+{
+	struct span rest = at->text, line;
+	size_t len = strlen(setting);
+
+	for (int n = 1; rest.len; n++) {
+		const char *comment;
+
+		span_cut(&rest, '\n', &line);
+		comment = memmem(line.at, line.len, "--", 2);
+		if (comment)
+			line.len = (size_t)(comment - line.at);
+		if (n < at->line || !len)
+			continue;
+		for (size_t i = 0; i + len <= line.len; i++) {
+			struct span behind = span_skip(line, i + len);
+			bool starts = i == 0 || !(isalnum((unsigned char)line.at[i - 1]) ||
+						  line.at[i - 1] == '_');
+
+			while (behind.len && (behind.at[0] == ' ' || behind.at[0] == '\t'))
+				behind = span_skip(behind, 1);
+			if (starts && memcmp(line.at + i, setting, len) == 0 && behind.len &&
+			    behind.at[0] == '=')
+				return n;
+		}
+	}
+	return at->line;
+}
+
+int settings_blame(const struct place *at, const char *setting, struct err *err)
+{
+	if (*setting)
+		err_wrap(err, "%s", setting);
+	return err_wrap(err, "%s:%d: profile \"%s\"", at->file, line_of(at, setting), at->profile);
+}
+
+static int wrong(const struct checking *c, const char *want, const struct jv *found)
+{
+	if (found->kind == JV_STRING)
+		return err_set(c->err, ERR_CONFIG, "%s is expected, not \"%.60s\"", want,
+			       found->str.at);
+	return err_set(c->err, ERR_CONFIG, "%s is expected, not %s %s", want,
+		       strchr("aeiou", jv_kind_name(found->kind)[0]) ? "an" : "a",
+		       jv_kind_name(found->kind));
+}
+
+/* --- entries of lists: each takes a string and may rewrite it --- */
+
+typedef int (*entry_fn)(struct checking *c, struct jv *entry);
+
+static int any_word(struct checking *c, struct jv *entry)
+{
+	if (entry->str.len > GLOB_MAX)
+		return err_set(c->err, ERR_CONFIG, "longer than %d bytes", GLOB_MAX);
+	return entry->str.len ? 0 : err_set(c->err, ERR_CONFIG, "an empty string grants nothing");
+}
+
+static int image_entry(struct checking *c, struct jv *entry)
+{
+	struct image_ref ref;
+	struct buf full;
+	char *copy;
+
+	if (any_word(c, entry) < 0)
+		return -1;
+	if (!image_parse(entry->str, &ref))
+		return wrong(c, "registry/repository[:tag][@digest]", entry);
+	buf_init(&full, IMAGE_MAX);
+	buf_put(&full, ref.name.at, ref.name.len);
+	if (ref.tag.len)
+		buf_printf(&full, ":%.*s", SPAN_FMT(ref.tag));
+	if (ref.digest.len)
+		buf_printf(&full, "@%.*s", SPAN_FMT(ref.digest));
+	copy = arena_strndup(c->arena, buf_span(&full).at, buf_len(&full));
+	*entry = jv_string(copy);
+	buf_fini(&full);
+	return copy && entry->str.len <= GLOB_MAX ? 0 : any_word(c, entry);
+}
+
+static int network_entry(struct checking *c, struct jv *entry)
+{
+	if (span_is(entry->str, "host") || span_starts(entry->str, "container:"))
+		return err_set(c->err, ERR_CONFIG, "the network \"%s\" can never be granted",
+			       entry->str.at);
+	return any_word(c, entry);
+}
+
+static int port_entry(struct checking *c, struct jv *entry)
+{
+	unsigned char address[16];
+
+	if (span_is(entry->str, "*") || inet_pton(AF_INET, entry->str.at, address) == 1 ||
+	    inet_pton(AF_INET6, entry->str.at, address) == 1)
+		return 0;
+	return wrong(c, "an address of the host, or \"*\" for all,", entry);
+}
+
+static const char *const capabilities[] = {
+	"AUDIT_CONTROL",
+	"AUDIT_READ",
+	"AUDIT_WRITE",
+	"BLOCK_SUSPEND",
+	"BPF",
+	"CHOWN",
+	"CHECKPOINT_RESTORE",
+	"DAC_OVERRIDE",
+	"DAC_READ_SEARCH",
+	"FOWNER",
+	"FSETID",
+	"IPC_LOCK",
+	"IPC_OWNER",
+	"KILL",
+	"LEASE",
+	"LINUX_IMMUTABLE",
+	"MAC_ADMIN",
+	"MAC_OVERRIDE",
+	"MKNOD",
+	"NET_ADMIN",
+	"NET_BIND_SERVICE",
+	"NET_BROADCAST",
+	"NET_RAW",
+	"PERFMON",
+	"SETFCAP",
+	"SETGID",
+	"SETPCAP",
+	"SETUID",
+	"SYS_ADMIN",
+	"SYS_BOOT",
+	"SYS_CHROOT",
+	"SYS_MODULE",
+	"SYS_NICE",
+	"SYS_PACCT",
+	"SYS_PTRACE",
+	"SYS_RAWIO",
+	"SYS_RESOURCE",
+	"SYS_TIME",
+	"SYS_TTY_CONFIG",
+	"SYSLOG",
+	"WAKE_ALARM",
+};
+
+static int capability_entry(struct checking *c, struct jv *entry)
+{
+	struct nearest near;
+	char *name = arena_strndup(c->arena, entry->str.at, entry->str.len);
+
+	if (!name)
+		return err_set(c->err, ERR_LIMIT, "there is too much of it");
+	for (char *p = name; *p; p++)
+		*p = (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
+	if (strncmp(name, "CAP_", 4) == 0)
+		name += 4;
+	if (strcmp(name, "ALL") == 0)
+		return err_set(c->err, ERR_CONFIG, "ALL cannot be granted; name each capability");
+	near = (struct nearest){.word = span_of(name)};
+	for (size_t i = 0; i < sizeof(capabilities) / sizeof(*capabilities); i++) {
+		nearest_offer(&near, capabilities[i]);
+		if (strcmp(name, capabilities[i]) != 0)
+			continue;
+		*entry = jv_string(name);
+		return 0;
+	}
+	return err_set(c->err, ERR_CONFIG, "\"%.40s\" is no capability%s%s", entry->str.at,
+		       near.best ? "; the nearest is " : "", near.best ? near.best : "");
+}
+
+static int restart_entry(struct checking *c, struct jv *entry)
+{
+	static const char *const known[] = {"no", "on-failure", "always", "unless-stopped"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (span_is(entry->str, known[i]))
+			return 0;
+	return wrong(c, "no, on-failure, always or unless-stopped", entry);
+}
+
+static int label_entry(struct checking *c, struct jv *entry)
+{
+	if (span_starts(entry->str, "sallyport."))
+		return err_set(c->err, ERR_CONFIG, "labels of the gate itself cannot be granted");
+	return any_word(c, entry);
+}
+
+static const struct {
+	const char *setting;
+	entry_fn check;
+} entry_checks[] = {
+	{"images", image_entry},    {"networks", network_entry},
+	{"ports", port_entry},      {"capabilities", capability_entry},
+	{"restart", restart_entry}, {"labels", label_entry},
+	{"log_drivers", any_word},
+};
+
+static entry_fn entry_check_of(const char *setting)
+{
+	for (size_t i = 0; i < sizeof(entry_checks) / sizeof(*entry_checks); i++)
+		if (strcmp(entry_checks[i].setting, setting) == 0)
+			return entry_checks[i].check;
+	return any_word;
+}
+
+static int check_list(struct checking *c, const struct jv *v)
+{
+	if (v->kind != JV_ARRAY)
+		return wrong(c, "a list", v);
+	if (v->count > LIST_MAX)
+		return err_set(c->err, ERR_CONFIG, "more than %d entries", LIST_MAX);
+	return 0;
+}
+
+static int check_strings(struct checking *c, entry_fn entry, struct jv *v)
+{
+	if (check_list(c, v) < 0)
+		return -1;
+	for (size_t i = 0; i < v->count; i++) {
+		int bad = v->items[i].kind != JV_STRING ? wrong(c, "a string", &v->items[i])
+							: entry(c, &v->items[i]);
+
+		if (bad)
+			return err_wrap(c->err, "[%zu]", i + 1);
+	}
+	return 0;
+}
+
+/* --- words --- */
+
+static int check_word(struct checking *c, const char *const *known, const char *want,
+		      const struct jv *v)
+{
+	for (; v->kind == JV_STRING && *known; known++)
+		if (span_is(v->str, *known))
+			return 0;
+	return wrong(c, want, v);
+}
+
+static int check_users(struct checking *c, const struct jv *v)
+{
+	static const char *const known[] = {"nonroot", "any", NULL};
+
+	return check_word(c, known, "\"nonroot\" or \"any\"", v);
+}
+
+static int check_visibility(struct checking *c, const struct jv *v)
+{
+	static const char *const known[] = {"own", "all", NULL};
+
+	return check_word(c, known, "\"own\" or \"all\"", v);
+}
+
+static int check_mode(struct checking *c, const struct jv *v)
+{
+	static const char *const known[] = {"enforce", "warn", "shadow", NULL};
+
+	return check_word(c, known, "\"enforce\", \"warn\" or \"shadow\"", v);
+}
+
+/* --- kinds with a form of their own --- */
+
+static int unknown_member(struct checking *c, const char *known, const struct jv *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		struct span rest = span_of(known), word;
+		bool found = false;
+
+		while (rest.len && !found) {
+			span_cut(&rest, ' ', &word);
+			found = span_eq(word, v->members[i].key);
+		}
+		if (!found)
+			return err_set(c->err, ERR_CONFIG, "\"%s\" is not known here (%s are)",
+				       v->members[i].key.at, known);
+	}
+	return 0;
+}
+
+static int check_isolation(struct checking *c, struct jv *v)
+{
+	static const char *const levels[] = {"process", "kernel", "vm", NULL};
+	struct jv *runtimes;
+
+	tree_expect_object(v);
+	if (v->kind != JV_OBJECT)
+		return wrong(c, "{ min = \"kernel\", runtimes = { ... } }", v);
+	if (unknown_member(c, "min runtimes", v) < 0)
+		return -1;
+	if (!jv_get(v, "min"))
+		jv_set(c->arena, v, "min", jv_string("process"));
+	if (check_word(c, levels, "\"process\", \"kernel\" or \"vm\"", jv_get(v, "min")) < 0)
+		return err_wrap(c->err, "min");
+	if (!jv_get(v, "runtimes"))
+		jv_set(c->arena, v, "runtimes", jv_array());
+	runtimes = (struct jv *)jv_get(v, "runtimes");
+	if (check_strings(c, any_word, runtimes) < 0)
+		return err_wrap(c->err, "runtimes");
+	return 0;
+}
+
+/* { "/srv/x", "rw" }: a path without placeholders in it is clean, and never the whole host. */
+static int check_mount(struct checking *c, struct jv *v)
+{
+	const char *const usage = "{ path, \"ro\" or \"rw\" }";
+	char sample[PATH_MAX_LEN + 1];
+	struct jv mount = jv_object();
+	struct span path;
+
+	if (v->kind != JV_ARRAY || v->count < 1 || v->count > 2 || v->items[0].kind != JV_STRING)
+		return wrong(c, usage, v);
+	path = v->items[0].str;
+	if (v->count == 2 && (v->items[1].kind != JV_STRING ||
+			      !(span_is(v->items[1].str, "ro") || span_is(v->items[1].str, "rw"))))
+		return wrong(c, "\"ro\" or \"rw\"", &v->items[1]);
+	if (!path_fill(path, span_of("x"), span_of("x"), sample, sizeof(sample)) ||
+	    !path_is_clean(span_of(sample)) || strpbrk(sample, "{}*?"))
+		return wrong(c,
+			     "an absolute path without //, . and .. (placeholders: "
+			     "{identity.name}, {identity.owner})",
+			     &v->items[0]);
+	if (path.len == 1)
+		return err_set(c->err, ERR_CONFIG, "the root of the host cannot be granted");
+	jv_set(c->arena, &mount, "path", v->items[0]);
+	jv_set(c->arena, &mount, "mode", v->count == 2 ? v->items[1] : jv_string("ro"));
+	*v = mount;
+	return 0;
+}
+
+static int check_mounts(struct checking *c, struct jv *v)
+{
+	if (check_list(c, v) < 0)
+		return -1;
+	for (size_t i = 0; i < v->count; i++)
+		if (check_mount(c, &v->items[i]) < 0)
+			return err_wrap(c->err, "[%zu]", i + 1);
+	return 0;
+}
+
+static int check_egress(struct checking *c, const struct jv *v)
+{
+	if (v->kind != JV_ARRAY)
+		return wrong(c, "{}", v);
+	if (v->count)
+		return err_set(
+			c->err, ERR_CONFIG,
+			"names and ports cannot be enforced by this version; only {} (none) can");
+	return 0;
+}
+
+static int check_memory(struct checking *c, struct jv *v)
+{
+	int64_t bytes = v->kind == JV_INT ? v->i : 0;
+
+	if (v->kind == JV_STRING && !size_parse(v->str, &bytes))
+		return wrong(c, "a size like \"512MiB\"", v);
+	if (v->kind != JV_INT && v->kind != JV_STRING)
+		return wrong(c, "a size like \"512MiB\"", v);
+	if (bytes < 6 << 20)
+		return err_set(c->err, ERR_CONFIG, "at least 6MiB are needed for anything to run");
+	*v = jv_int(bytes);
+	return 0;
+}
+
+static int check_cpus(struct checking *c, const struct jv *v, struct jv *ret)
+{
+	double cpus = v->kind == JV_INT ? (double)v->i : v->kind == JV_REAL ? v->real : 0;
+
+	if (!(cpus >= 0.01 && cpus <= 4096))
+		return wrong(c, "a number of processors from 0.01 to 4096", v);
+	*ret = jv_int(llround(cpus * 1e9));
+	return 0;
+}
+
+static int check_limits(struct checking *c, struct jv *v)
+{
+	struct jv out = jv_object();
+
+	tree_expect_object(v);
+	if (v->kind != JV_OBJECT)
+		return wrong(c, "{ memory = \"2GiB\", cpus = 2, pids = 256 }", v);
+	for (size_t i = 0; i < v->count; i++) {
+		const char *name = v->members[i].key.at;
+		struct jv *value = &v->members[i].value, result = jv_null();
+		int bad = 0;
+
+		if (strcmp(name, "memory") == 0) {
+			bad = check_memory(c, value);
+			result = *value;
+		} else if (strcmp(name, "cpus") == 0) {
+			bad = check_cpus(c, value, &result);
+			name = "nano_cpus";
+		} else if (strcmp(name, "pids") == 0) {
+			result = *value;
+			if (value->kind != JV_INT || value->i < 1 || value->i > 4194304)
+				bad = wrong(c, "a number of processes from 1 to 4194304", value);
+		} else if (strcmp(name, "lifetime") == 0) {
+			bad = err_set(c->err, ERR_CONFIG,
+				      "this version cannot enforce it yet; leave it out");
+		} else {
+			return unknown_member(c, "memory cpus pids", v);
+		}
+		if (bad)
+			return err_wrap(c->err, "%s", v->members[i].key.at);
+		jv_set(c->arena, &out, name, result);
+	}
+	*v = out;
+	return 0;
+}
+
+static int operation_entry(struct checking *c, struct jv *entry)
+{
+	struct op_set set = {{0}};
+	const char *near;
+
+	if (op_set_add_word(&set, entry->str))
+		return 0;
+	near = op_word_nearest(entry->str);
+	return err_set(c->err, ERR_CONFIG, "\"%.60s\" is no operation, group or class%s%s",
+		       entry->str.at, near ? "; the nearest is " : "", near ? near : "");
+}
+
+static int check_value(struct checking *c, const struct setting *s, struct jv *v)
+{
+	switch (s->kind) {
+	case KIND_STRING:
+		return v->kind == JV_STRING && v->str.len <= 1000 ? 0
+								  : wrong(c, "a short string", v);
+	case KIND_BOOL:
+		return v->kind == JV_BOOL ? 0 : wrong(c, "true or false", v);
+	case KIND_STRINGS:
+		return check_strings(c, entry_check_of(s->name), v);
+	case KIND_ISOLATION:
+		return check_isolation(c, v);
+	case KIND_MOUNTS:
+		return check_mounts(c, v);
+	case KIND_EGRESS:
+		return check_egress(c, v);
+	case KIND_USERS:
+		return check_users(c, v);
+	case KIND_LIMITS:
+		return check_limits(c, v);
+	case KIND_OPERATIONS:
+		return check_strings(c, operation_entry, v);
+	case KIND_VISIBILITY:
+		return check_visibility(c, v);
+	case KIND_MODE:
+		return check_mode(c, v);
+	case KIND_QUOTA:
+	case KIND_RATE:
+		break;
+	}
+	return err_set(c->err, ERR_CONFIG, "this version cannot enforce it yet; leave it out");
+}
+
+/* --- the whole --- */
+
+static const struct setting *find(struct span name)
+{
+	for (size_t i = 0; i < setting_count; i++)
+		if (span_is(name, settings[i].name))
+			return &settings[i];
+	return NULL;
+}
+
+static int unknown_setting(const struct place *at, struct span name, struct err *err)
+{
+	struct nearest near = {.word = name};
+	struct buf known;
+
+	buf_init(&known, 1024);
+	for (size_t i = 0; i < setting_count; i++) {
+		nearest_offer(&near, settings[i].name);
+		if (settings[i].enforced)
+			buf_printf(&known, "%s%s", i ? ", " : "", settings[i].name);
+	}
+	err_set(err, ERR_CONFIG, "unknown setting \"%.40s\"%s%s%s; known: %.*s", name.at,
+		near.best ? ", the nearest is \"" : "", near.best ? near.best : "",
+		near.best ? "\"" : "", SPAN_FMT(buf_span(&known)));
+	buf_fini(&known);
+	err_wrap(err, "%s:%d: profile \"%s\"", at->file, line_of(at, name.at), at->profile);
+	return -1;
+}
+
+int settings_check(const struct place *at, const struct jv *raw, struct arena *a, struct jv *ret,
+		   struct err *err)
+{
+	struct checking c = {a, err};
+
+	*ret = jv_object();
+	for (size_t i = 0; i < raw->count; i++) {
+		struct jv value = raw->members[i].value;
+		const struct setting *s = find(raw->members[i].key);
+
+		if (!s)
+			return unknown_setting(at, raw->members[i].key, err);
+		if (!s->enforced) {
+			err_set(err, ERR_CONFIG,
+				"this version cannot enforce it yet; leave it out");
+			return settings_blame(at, s->name, err);
+		}
+		if (check_value(&c, s, &value) < 0)
+			return settings_blame(at, s->name, err);
+		jv_set(a, ret, s->name, value);
+	}
+	if (jv_get(ret, "egress") && jv_get(ret, "networks") && jv_get(ret, "networks")->count) {
+		err_set(err, ERR_CONFIG,
+			"{} grants only the network 'none', so networks must be empty");
+		return settings_blame(at, "egress", err);
+	}
+	return arena_spent(a) ? err_set(err, ERR_LIMIT, "profiles take too much memory") : 0;
+}

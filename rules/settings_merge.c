@@ -1,0 +1,267 @@
+#include "rules/settings_priv.h"
+
+#include "rules/decision.h"
+#include "rules/match_priv.h"
+#include "rules/opset_priv.h"
+#include "rules/workload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- what holds when a profile says nothing: nothing is granted --- */
+
+static struct jv strings(struct arena *a, const char *const *words)
+{
+	struct jv list = jv_array();
+
+	for (; *words; words++)
+		jv_push(a, &list, jv_string(*words));
+	return list;
+}
+
+static struct jv default_of(const struct setting *s, struct arena *a)
+{
+	static const char *const log_drivers[] = {"json-file", "local", NULL};
+	static const char *const labels[] = {"com.docker.compose.*", NULL};
+	struct jv isolation = jv_object();
+
+	switch (s->kind) {
+	case KIND_STRINGS:
+		if (strcmp(s->name, "log_drivers") == 0)
+			return strings(a, log_drivers);
+		return strcmp(s->name, "labels") == 0 ? strings(a, labels) : jv_array();
+	case KIND_MOUNTS:
+	case KIND_OPERATIONS:
+		return jv_array();
+	case KIND_BOOL:
+		return jv_bool(false);
+	case KIND_ISOLATION:
+		jv_set(a, &isolation, "min", jv_string("process"));
+		jv_set(a, &isolation, "runtimes", jv_array());
+		return isolation;
+	case KIND_USERS:
+		return jv_string("nonroot");
+	case KIND_LIMITS:
+		return jv_object();
+	case KIND_VISIBILITY:
+		return jv_string("own");
+	case KIND_MODE:
+		return jv_string("enforce");
+	case KIND_STRING:
+		return jv_string("");
+	case KIND_EGRESS:
+	case KIND_QUOTA:
+	case KIND_RATE:
+		break;
+	}
+	return jv_null();
+}
+
+/* --- does outer grant all that inner grants? --- */
+
+typedef bool (*covers_fn)(const struct jv *outer, const struct jv *inner);
+
+static bool same_word(const struct jv *outer, const struct jv *inner)
+{
+	return span_eq(outer->str, inner->str);
+}
+
+static bool glob_entry_covers(const struct jv *outer, const struct jv *inner)
+{
+	return glob_covers(outer->str, inner->str);
+}
+
+static bool image_entry_covers(const struct jv *outer, const struct jv *inner)
+{
+	struct image_ref o, i;
+
+	return image_parse(outer->str, &o) && image_parse(inner->str, &i) && image_covers(&o, &i);
+}
+
+static bool port_entry_covers(const struct jv *outer, const struct jv *inner)
+{
+	return span_is(outer->str, "*") || span_eq(outer->str, inner->str);
+}
+
+static bool mount_covers(const struct jv *outer, const struct jv *inner)
+{
+	if (strcmp(jv_str(outer, "mode", "ro"), "ro") == 0 &&
+	    strcmp(jv_str(inner, "mode", "rw"), "rw") == 0)
+		return false;
+	return path_within(jv_get(inner, "path")->str, jv_get(outer, "path")->str);
+}
+
+static const struct {
+	const char *setting;
+	covers_fn covers;
+} entry_covers[] = {
+	{"images", image_entry_covers}, {"networks", glob_entry_covers},
+	{"labels", glob_entry_covers},  {"ports", port_entry_covers},
+	{"mounts", mount_covers},
+};
+
+static covers_fn covers_of(const char *setting)
+{
+	for (size_t i = 0; i < sizeof(entry_covers) / sizeof(*entry_covers); i++)
+		if (strcmp(entry_covers[i].setting, setting) == 0)
+			return entry_covers[i].covers;
+	return same_word;
+}
+
+static const char *entry_name(const struct jv *entry)
+{
+	return entry->kind == JV_OBJECT ? jv_str(entry, "path", "") : entry->str.at;
+}
+
+/* Who loosens what; at is for the message only. */
+struct meeting {
+	const struct setting *setting;
+	const struct jv *parent, *child;
+	const char *parent_name;
+	struct arena *arena;
+	struct err *err;
+};
+
+static int loosens(const struct meeting *m, const char *what)
+{
+	return err_set(m->err, ERR_CONFIG,
+		       "%s is more than \"%s\" grants, which this profile extends", what,
+		       m->parent_name);
+}
+
+static int meet_lists(const struct meeting *m, struct jv *ret)
+{
+	covers_fn covers = covers_of(m->setting->name);
+
+	for (size_t i = 0; i < m->child->count; i++) {
+		bool within = false;
+
+		for (size_t k = 0; k < m->parent->count && !within; k++)
+			within = covers(&m->parent->items[k], &m->child->items[i]);
+		if (!within)
+			return loosens(m, entry_name(&m->child->items[i]));
+	}
+	*ret = *m->child;
+	return 0;
+}
+
+static int meet_operations(const struct meeting *m, struct jv *ret)
+{
+	struct op_set outer = {{0}};
+
+	for (size_t i = 0; i < m->parent->count; i++)
+		op_set_add_word(&outer, m->parent->items[i].str);
+	for (size_t i = 0; i < m->child->count; i++) {
+		struct op_set inner = {{0}};
+
+		op_set_add_word(&inner, m->child->items[i].str);
+		if (!op_set_covers(&outer, &inner))
+			return loosens(m, m->child->items[i].str.at);
+	}
+	*ret = *m->child;
+	return 0;
+}
+
+static int meet_limits(const struct meeting *m, struct jv *ret)
+{
+	*ret = jv_object();
+	for (size_t i = 0; i < m->parent->count; i++)
+		jv_set_span(m->arena, ret, m->parent->members[i].key, m->parent->members[i].value);
+	for (size_t i = 0; i < m->child->count; i++) {
+		const struct jv_member *member = &m->child->members[i];
+		const struct jv *most = jv_get_span(m->parent, member->key);
+
+		if (most && member->value.i > most->i)
+			return loosens(m, member->key.at);
+		jv_set_span(m->arena, ret, member->key, member->value);
+	}
+	return 0;
+}
+
+static int meet_isolation(const struct meeting *m, struct jv *ret)
+{
+	enum isolation outer = ISOLATION_VM, inner = ISOLATION_NONE;
+
+	isolation_find(jv_get(m->parent, "min")->str, &outer);
+	isolation_find(jv_get(m->child, "min")->str, &inner);
+	if (inner < outer)
+		return loosens(m, jv_str(m->child, "min", ""));
+	*ret = *m->child;
+	if (!jv_get(ret, "runtimes")->count)
+		jv_set(m->arena, ret, "runtimes", *jv_get(m->parent, "runtimes"));
+	return 0;
+}
+
+/* Two words, of which `strict` is the stronger. */
+static int meet_words(const struct meeting *m, const char *strict, struct jv *ret)
+{
+	if (span_is(m->parent->str, strict) && !span_is(m->child->str, strict))
+		return loosens(m, m->child->str.at);
+	*ret = *m->child;
+	return 0;
+}
+
+static int meet_switches(const struct meeting *m, struct jv *ret)
+{
+	if (m->parent->b && !m->child->b)
+		return loosens(m, "false");
+	*ret = *m->child;
+	return 0;
+}
+
+static int meet(const struct meeting *m, struct jv *ret)
+{
+	switch (m->setting->kind) {
+	case KIND_STRINGS:
+	case KIND_MOUNTS:
+		return meet_lists(m, ret);
+	case KIND_OPERATIONS:
+		return meet_operations(m, ret);
+	case KIND_LIMITS:
+		return meet_limits(m, ret);
+	case KIND_ISOLATION:
+		return meet_isolation(m, ret);
+	case KIND_USERS:
+		return meet_words(m, "nonroot", ret);
+	case KIND_VISIBILITY:
+		return meet_words(m, "own", ret);
+	case KIND_BOOL:
+		return meet_switches(m, ret);
+	case KIND_STRING:
+	case KIND_MODE:
+	case KIND_EGRESS:
+	case KIND_QUOTA:
+	case KIND_RATE:
+		break;
+	}
+	*ret = *m->child;
+	return 0;
+}
+
+int settings_complete(const struct place *at, const struct jv *given, const struct jv *parent,
+		      const char *parent_name, struct arena *a, struct jv *ret, struct err *err)
+{
+	*ret = jv_object();
+	for (size_t i = 0; i < setting_count; i++) {
+		const struct setting *s = &settings[i];
+		const struct jv *mine = jv_get(given, s->name), *its = jv_get(parent, s->name);
+		struct meeting m = {s, its, mine, parent_name, a, err};
+		struct jv value = mine ? *mine : its ? *its : default_of(s, a);
+
+		if (mine && its && meet(&m, &value) < 0)
+			return settings_blame(at, s->name, err);
+		if (value.kind != JV_NULL)
+			jv_set(a, ret, s->name, value);
+	}
+	/* Without a way out only the closed network is left, whatever an ancestor granted. */
+	if (jv_get(ret, "egress") && jv_get(given, "networks") &&
+	    jv_get(given, "networks")->count) {
+		err_set(err, ERR_CONFIG,
+			"\"%s\" has egress = {}, which grants only the network 'none'",
+			parent_name);
+		return settings_blame(at, "networks", err);
+	}
+	if (jv_get(ret, "egress"))
+		jv_set(a, ret, "networks", jv_array());
+	return arena_spent(a) ? err_set(err, ERR_LIMIT, "profiles take too much memory") : 0;
+}

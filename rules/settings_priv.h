@@ -1,0 +1,75 @@
+/*
+ * settings_priv.h - the settings of a profile: checked, merged, completed.
+ *
+ * Made from settings.def.  A setting goes through three forms, all of them
+ * objects whose members are settings:
+ *
+ *	raw      as the Lua table has it
+ *	given    checked, and written in one way: sizes are bytes, capabilities
+ *		 upper case without CAP_, images in full, mounts {path, mode}
+ *	effective  given, within what the parent grants, with defaults for the rest
+ *
+ * An absent setting grants nothing; the defaults are in one table in settings.c.
+ */
+#ifndef RULES_SETTINGS_PRIV_H
+#define RULES_SETTINGS_PRIV_H
+
+#include "gate/base/arena.h"
+#include "gate/base/err.h"
+#include "gate/base/jv.h"
+
+enum setting_kind {
+	KIND_STRING = 0,
+	KIND_BOOL,
+	KIND_STRINGS,
+	KIND_ISOLATION,
+	KIND_MOUNTS,
+	KIND_EGRESS,
+	KIND_USERS,
+	KIND_LIMITS,
+	KIND_OPERATIONS,
+	KIND_VISIBILITY,
+	KIND_MODE,
+	KIND_QUOTA,
+	KIND_RATE
+};
+
+enum setting_merge { MERGE_LATER = 0, MERGE_LOWER, MERGE_HIGHER, MERGE_SUBSET, MERGE_BOTH };
+
+enum setting_enforced { SETTING_NOT_YET = 0, SETTING_ENFORCED };
+
+struct setting {
+	const char *name;
+	enum setting_kind kind;
+	enum setting_merge merge;
+	enum setting_enforced enforced;
+	const char *doc;
+};
+
+extern const struct setting settings[];
+extern const size_t setting_count;
+
+/* Where a profile is written, for messages. */
+struct place {
+	const char *file;
+	struct span text; /* of the file */
+	int line;         /* where the profile begins */
+	const char *profile;
+};
+
+/* raw -> given.  ERR_CONFIG: file, line, what was found, what is known. */
+int settings_check(const struct place *at, const struct jv *raw, struct arena *a, struct jv *ret,
+		   struct err *err);
+
+/*
+ * given -> effective.  parent: the effective settings of the profile that it
+ * extends, with its name; NULL if it extends none.  A setting that would grant
+ * more than the parent is ERR_CONFIG.
+ */
+int settings_complete(const struct place *at, const struct jv *given, const struct jv *parent,
+		      const char *parent_name, struct arena *a, struct jv *ret, struct err *err);
+
+/* Puts "file:line: profile "x": setting: " before the message; line is that of the setting. */
+int settings_blame(const struct place *at, const char *setting, struct err *err);
+
+#endif
