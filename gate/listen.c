@@ -74,12 +74,13 @@ static int bind_to(int fd, const char *path, const struct listen_access *access,
 	umask(before);
 	if (rc < 0)
 		return err_sys(err, "bind %s", path);
-	if (chown(path, access->uid, access->gid) < 0)
+	/* Listening first: who waits for the file to appear can connect from then on. */
+	if (listen(fd, BACKLOG) < 0)
+		err_sys(err, "listen on %s", path);
+	else if (chown(path, access->uid, access->gid) < 0)
 		err_sys(err, "give %s to %u:%u", path, access->uid, access->gid);
 	else if (chmod(path, access->mode) < 0)
 		err_sys(err, "set the mode of %s", path);
-	else if (listen(fd, BACKLOG) < 0)
-		err_sys(err, "listen on %s", path);
 	else
 		return 0;
 	unlink(path);

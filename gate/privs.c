@@ -4,18 +4,6 @@
 #include <linux/capability.h>
 #include <stddef.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 #define ROLE_EACH ROLE_COUNT
 
 struct row {
@@ -85,7 +73,7 @@ int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
 
 static bool belongs_to(const struct row *row, enum role role)
 {
-	if (row->sanitizer_only && !SANITIZED)
+	if (row->sanitizer_only && !PRIVS_SANITIZED)
 		return false;
 	return role == ROLE_SUPERVISOR || row->role == ROLE_EACH || row->role == role;
 }

@@ -11,6 +11,19 @@
 #include "gate/base/confine.h"
 #include "gate/base/err.h"
 
+/* A sanitizer opens files for its reports, so these builds are confined less. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define PRIVS_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define PRIVS_SANITIZED 1
+#endif
+#ifndef PRIVS_SANITIZED
+#define PRIVS_SANITIZED 0
+#endif
+
 enum role {
 	ROLE_SUPERVISOR = 0, /* starts and watches the others; its list holds theirs */
 	ROLE_WORKER,         /* parses requests, judges, talks to engines */

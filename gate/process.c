@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ static void child_main(struct supervisor *s, enum role role, int control)
 {
 	size_t count = role == ROLE_WORKER ? s->conf->listener_count : 0;
 	int *keep = calloc(count + 1, sizeof(*keep));
+	char name[16]; /* all that the kernel keeps */
 
 	if (!keep)
 		_exit(2);
@@ -60,6 +62,8 @@ static void child_main(struct supervisor *s, enum role role, int control)
 	keep[count] = control;
 	close_others(keep, count + 1);
 	plain_signals();
+	snprintf(name, sizeof(name), "sallyp-%s", role_name(role));
+	prctl(PR_SET_NAME, name, 0, 0, 0);
 	log_role(role_name(role));
 	_exit(s->conf->run(s->conf->arg, role, control));
 }

@@ -1,0 +1,450 @@
+/*
+ * The supervisor, with processes that do nothing but say what happens to them:
+ * a line each on stderr, which the test reads.
+ */
+#include "gate/base/clock.h"
+#include "gate/base/io.h"
+#include "gate/base/jv.h"
+#include "gate/listen.h"
+#include "gate/supervisor.h"
+#include "tests/unit/check.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKERS    2
+#define PATIENCE_S 20
+
+/* --- the processes of the gate under test --- */
+
+enum habit {
+	HABIT_GOOD = 0,
+	HABIT_DIES_AT_START, /* the auditor */
+	HABIT_WILL_NOT_END,  /* workers */
+	HABIT_BABBLES        /* workers, when they get the resolver */
+};
+
+static enum habit habit;
+
+static void say(const char *role, const char *what, int number)
+{
+	dprintf(STDERR_FILENO, "%s %d %s %d\n", role, (int)getpid(), what, number);
+}
+
+/* A server tells each new worker who it is. */
+static int serve(const char *role, int control)
+{
+	int pid = (int)getpid(), fds[IO_FDS_MAX];
+	struct err err = {0};
+	size_t count;
+	char tag;
+
+	while (io_recv_fds(control, &tag, fds, &count, &err) == 1)
+		for (size_t i = 0; i < count; i++) {
+			if (tag != 'w' || write(fds[i], &pid, sizeof(pid)) < 0)
+				say(role, "is-confused", tag);
+			close(fds[i]);
+		}
+	say(role, "ends", 0);
+	return 0;
+}
+
+static void meet(char tag, int fd)
+{
+	int pid = 0;
+
+	if (read(fd, &pid, sizeof(pid)) == (ssize_t)sizeof(pid))
+		say("worker", tag == 'a' ? "has-auditor" : "has-resolver", pid);
+	close(fd);
+}
+
+static int work(int control)
+{
+	int fds[IO_FDS_MAX];
+	struct err err = {0};
+	size_t count;
+	char tag;
+
+	while (io_recv_fds(control, &tag, fds, &count, &err) == 1) {
+		if (count)
+			meet(tag, fds[0]);
+		if (tag == 's')
+			say("worker", "is-told-to-end", 0);
+		if (tag == 's' && habit != HABIT_WILL_NOT_END)
+			return 0;
+		if (tag == 'r' && habit == HABIT_BABBLES)
+			io_send_fds(control, 'z', NULL, 0, &err);
+	}
+	say("worker", "is-alone", 0);
+	return 0;
+}
+
+static int run(void *arg, enum role role, int control)
+{
+	struct err err = {0};
+
+	(void)arg;
+	if (role == ROLE_AUDITOR && habit == HABIT_DIES_AT_START)
+		return 7;
+	io_send_fds(control, 'y', NULL, 0, &err);
+	if (role == ROLE_WORKER)
+		return work(control);
+	return serve(role_name(role), control);
+}
+
+static void ready(void *arg)
+{
+	(void)arg;
+	say("gate", "ready", 0);
+}
+
+static bool stale_once(void *arg)
+{
+	bool *now = arg;
+	bool was = *now;
+
+	*now = false;
+	return was;
+}
+
+/* --- the test's side --- */
+
+struct gate {
+	pid_t pid;
+	int out; /* what it says */
+	char text[65536];
+	size_t used, seen;
+};
+
+static void start(struct gate *g, enum habit with, bool stale, int status)
+{
+	int ends[2];
+
+	CHECK_INT("pipe", 0, pipe(ends));
+	*g = (struct gate){.out = ends[0]};
+	g->pid = fork();
+	if (g->pid == 0) {
+		struct supervisor_conf conf = {.run = run,
+					       .ready = ready,
+					       .stale = stale ? stale_once : NULL,
+					       .arg = &stale,
+					       .workers = WORKERS,
+					       .status = status,
+					       .generation = "g",
+					       .config = "/c"};
+		struct err err = {0};
+		int rc;
+
+		dup2(ends[1], STDERR_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		habit = with;
+		rc = supervisor_run(&conf, &err);
+		if (rc < 0)
+			dprintf(STDERR_FILENO, "failed: %s\n", err.msg);
+		_exit(rc < 0 ? 2 : 0);
+	}
+	close(ends[1]);
+}
+
+/* Reads more; false at the end. */
+static bool hear(struct gate *g)
+{
+	struct pollfd watched = {.fd = g->out, .events = POLLIN};
+	ssize_t n;
+
+	if (poll(&watched, 1, PATIENCE_S * 1000) != 1)
+		fail_msg("nothing more is said; so far:\n%s", g->text);
+	n = read(g->out, g->text + g->used, sizeof(g->text) - 1 - g->used);
+	if (n <= 0)
+		return false;
+	g->used += (size_t)n;
+	g->text[g->used] = '\0';
+	return true;
+}
+
+/*
+ * The next line, behind those that were looked at, in which `what` stands; its
+ * first number is the process, its second what follows.
+ */
+static int expect(struct gate *g, const char *what, int *ret_second)
+{
+	for (;;) {
+		char *at = strstr(g->text + g->seen, what), *line, *end;
+		int first = 0, second = 0;
+
+		end = at ? strchr(at, '\n') : NULL;
+		if (!end) {
+			if (!hear(g))
+				fail_msg("'%s' is not said; only:\n%s", what, g->text);
+			continue;
+		}
+		for (line = at; line > g->text && line[-1] != '\n'; line--)
+			;
+		sscanf(line, "%*s %d %*s %d", &first, &second);
+		g->seen = (size_t)(end - g->text);
+		if (ret_second)
+			*ret_second = second;
+		return first;
+	}
+}
+
+/* As expect(), from the beginning of all that was said. */
+static int expect_anywhere(struct gate *g, const char *what, int *ret_second)
+{
+	g->seen = 0;
+	return expect(g, what, ret_second);
+}
+
+static size_t times(const struct gate *g, const char *what)
+{
+	size_t n = 0;
+
+	for (const char *at = g->text; (at = strstr(at, what)); at++)
+		n++;
+	return n;
+}
+
+static void wait_for(struct gate *g, const char *what, size_t count)
+{
+	while (times(g, what) < count)
+		if (!hear(g))
+			fail_msg("'%s' is said %zu times, not %zu:\n%s", what, times(g, what),
+				 count, g->text);
+}
+
+static int finish(struct gate *g)
+{
+	int status;
+
+	while (hear(g))
+		;
+	close(g->out);
+	CHECK_INT("gate", g->pid, waitpid(g->pid, &status, 0));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* All are ready, and each worker has met both servers. */
+static void wait_until_complete(struct gate *g)
+{
+	wait_for(g, "gate ", 1);
+	wait_for(g, "has-auditor", WORKERS);
+	wait_for(g, "has-resolver", WORKERS);
+}
+
+static void stops_in_order(void **state)
+{
+	const char *last_worker = NULL;
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_GOOD, false, -1);
+	wait_until_complete(&g);
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+	CHECK_INT("workers were told", WORKERS, times(&g, "is-told-to-end"));
+	for (const char *at = g.text; (at = strstr(at, "is-told-to-end")); at++)
+		last_worker = at;
+	CHECK_INT("auditor and resolver end", 2, times(&g, " ends "));
+	CHECK_INT("after the workers", 1, strstr(g.text, " ends ") > last_worker);
+	CHECK_INT("nobody was killed", 0, times(&g, "killed"));
+}
+
+static void a_dead_server_is_replaced(void **state)
+{
+	static const struct {
+		const char *name, *met;
+	} cases[] = {{"auditor", "has-auditor"}, {"resolver", "has-resolver"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char ended[64];
+		int old, new;
+		struct gate g;
+
+		start(&g, HABIT_GOOD, false, -1);
+		wait_until_complete(&g);
+		expect_anywhere(&g, cases[i].met, &old);
+		kill(old, SIGKILL);
+		snprintf(ended, sizeof(ended), "%s %d ended: signal 9 (Killed)", cases[i].name,
+			 old);
+		expect(&g, ended, NULL);
+		wait_for(&g, cases[i].met, 2 * WORKERS);
+		expect(&g, cases[i].met, &new);
+		CHECK_INT(cases[i].name, 1, new != old &&new > 0);
+		kill(g.pid, SIGTERM);
+		CHECK_INT("status", 0, finish(&g));
+	}
+}
+
+static void a_dead_worker_is_replaced(void **state)
+{
+	struct gate g;
+	int old, new;
+
+	(void)state;
+	start(&g, HABIT_GOOD, false, -1);
+	wait_until_complete(&g);
+	old = expect_anywhere(&g, "has-auditor", NULL);
+	g.seen = g.used;
+	kill(old, SIGKILL);
+	new = expect(&g, "has-auditor", NULL);
+	CHECK_INT("another one", 1, new != old);
+	wait_for(&g, "has-resolver", WORKERS + 1);
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+	CHECK_INT("all that live were told", WORKERS, times(&g, "is-told-to-end"));
+}
+
+static void many_deaths_are_slowed_down(void **state)
+{
+	uint64_t before = 0;
+	struct gate g;
+	int pid;
+
+	(void)state;
+	start(&g, HABIT_GOOD, false, -1);
+	wait_until_complete(&g);
+	pid = expect_anywhere(&g, "has-auditor", NULL);
+	for (int i = 0; i < 5; i++) {
+		g.seen = g.used;
+		before = clock_boot_ms();
+		kill(pid, SIGKILL);
+		pid = expect(&g, "has-auditor", NULL);
+	}
+	CHECK_INT("the fifth has to wait", 1, clock_boot_ms() - before >= 900);
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+}
+
+static void a_failed_start_is_told(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_DIES_AT_START, false, -1);
+	CHECK_INT("status", 2, finish(&g));
+	CHECK_INT("says why", 1,
+		  times(&g, "failed: the auditor could not be started: exit status 7"));
+	CHECK_INT("was not ready", 0, times(&g, "gate "));
+}
+
+static void who_will_not_end_is_killed(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_WILL_NOT_END, false, -1);
+	wait_until_complete(&g);
+	kill(g.pid, SIGTERM);
+	wait_for(&g, "is-told-to-end", WORKERS);
+	kill(g.pid, SIGTERM); /* asked twice: at once */
+	CHECK_INT("status", 0, finish(&g));
+	CHECK_INT("killed", WORKERS, times(&g, "did not end in time: killed"));
+	CHECK_INT("the auditor ended by itself", 1, times(&g, "auditor ") > 0);
+}
+
+/* Nothing but 'y' is ever said over a control socket. */
+static void who_babbles_is_killed(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_BABBLES, false, -1);
+	wait_for(&g, "ended: signal 9", 1);
+	kill(g.pid, SIGTERM);
+	finish(&g);
+}
+
+static void nobody_outlives_the_supervisor(void **state)
+{
+	int status;
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_GOOD, false, -1);
+	wait_until_complete(&g);
+	kill(g.pid, SIGKILL);
+	while (hear(&g)) /* until the last of them has closed its stderr */
+		;
+	CHECK_INT("workers", WORKERS, times(&g, "is-alone"));
+	CHECK_INT("servers", 2, times(&g, " ends "));
+	close(g.out);
+	waitpid(g.pid, &status, 0);
+}
+
+static void stale_workers_are_replaced(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_GOOD, true, -1);
+	wait_until_complete(&g);
+	wait_for(&g, "is-told-to-end", WORKERS);
+	wait_for(&g, "has-auditor", 2 * WORKERS);
+	wait_for(&g, "has-resolver", 2 * WORKERS);
+	CHECK_INT("no death", 0, times(&g, "ended:"));
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+}
+
+static void tells_its_status(void **state)
+{
+	const struct listen_access access = {geteuid(), getegid(), 0600};
+	struct arena *a = arena_create(1 << 20);
+	char dir[] = "/tmp/sallyport-test-XXXXXX", path[64], text[4096];
+	struct err err = {0};
+	enum jv_fault fault;
+	struct jv tree;
+	struct gate g;
+	int status, fd;
+	ssize_t n;
+
+	(void)state;
+	CHECK_INT("dir", 1, mkdtemp(dir) != NULL);
+	snprintf(path, sizeof(path), "%s/s", dir);
+	CHECK_INT(err.msg, 0, listen_unix(path, &access, &status, &err));
+	start(&g, HABIT_GOOD, false, status);
+	close(status);
+	wait_until_complete(&g);
+	CHECK_INT(err.msg, 0, listen_connect(path, 5000, &fd, &err));
+	n = recv(fd, text, sizeof(text), MSG_WAITALL);
+	CHECK_INT("json", 0,
+		  jv_parse(a, (struct span){text, n > 0 ? (size_t)n : 0}, &tree, &fault, &err));
+	CHECK_STR("generation", "g", jv_str(&tree, "generation", ""));
+	CHECK_INT("pid", g.pid, jv_num(&tree, "pid", 0));
+	CHECK_INT("ready", true, jv_true(&tree, "ready"));
+	CHECK_STR("audit", "up", jv_str(&tree, "audit", ""));
+	CHECK_INT("processes", 2 + WORKERS, jv_get(&tree, "processes")->count);
+	close(fd);
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+	unlink(path);
+	rmdir(dir);
+	arena_destroy(a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stops_in_order),
+		cmocka_unit_test(a_dead_server_is_replaced),
+		cmocka_unit_test(a_dead_worker_is_replaced),
+		cmocka_unit_test(many_deaths_are_slowed_down),
+		cmocka_unit_test(a_failed_start_is_told),
+		cmocka_unit_test(who_will_not_end_is_killed),
+		cmocka_unit_test(who_babbles_is_killed),
+		cmocka_unit_test(nobody_outlives_the_supervisor),
+		cmocka_unit_test(stale_workers_are_replaced),
+		cmocka_unit_test(tells_its_status),
+	};
+
+	jv_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
