@@ -166,7 +166,7 @@ static int check_profile(const struct engine *eng, const struct reader *r, const
 	if (engine_profile(eng, profile))
 		return 0;
 	for (size_t i = 0; (p = engine_profile_at(eng, i)); i++)
-		nearest_offer(&near, profile_name(p));
+		nearest_try(&near, profile_name(p));
 	return err_set(err, ERR_CONFIG, "%s: %s \"%s\": no profile is called '%s'%s", r->path, word,
 		       name, profile, nearest_text(&near, hint));
 }

@@ -20,7 +20,7 @@ static const struct conf_listener *find_listener(const struct proxy_conf *p, con
 	for (size_t i = 0; i < p->listener_count; i++) {
 		if (!name || strcmp(p->listeners[i].name, name) == 0)
 			return &p->listeners[i];
-		nearest_offer(&near, p->listeners[i].name);
+		nearest_try(&near, p->listeners[i].name);
 	}
 	err_set(err, ERR_INPUT, "no listener is called '%s'%s", name, nearest_text(&near, hint));
 	return NULL;

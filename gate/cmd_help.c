@@ -84,9 +84,9 @@ static int unknown_topic(const char *topic)
 	struct err err = {0};
 
 	for (size_t i = 0; (c = command_at(i)); i++)
-		nearest_offer(&near, command_name(c));
+		nearest_try(&near, command_name(c));
 	for (size_t i = 0; i < TABLES; i++)
-		nearest_offer(&near, tables[i].name);
+		nearest_try(&near, tables[i].name);
 	err_set(&err, ERR_INPUT, "there is no help on '%s'%s", topic, nearest_text(&near, hint));
 	return command_failed(&err);
 }

@@ -85,7 +85,7 @@ static int show(const struct engine *eng, const struct args *args, struct arena 
 
 	if (!p) {
 		for (size_t i = 0; (other = engine_profile_at(eng, i)); i++)
-			nearest_offer(&near, profile_name(other));
+			nearest_try(&near, profile_name(other));
 		fprintf(stderr, "sallyport: no profile is called '%s'%s\n", args->rest[0],
 			nearest_text(&near, hint));
 		return EXIT_NO;

@@ -94,7 +94,7 @@ static int unknown_verb(int argc, char *const *argv, struct err *err)
 	snprintf(typed, sizeof(typed), "%s%s%s", argv[0], pair ? " " : "", pair ? argv[1] : "");
 	near = nearest_to(typed);
 	for (size_t i = 0; i < COMMANDS; i++)
-		nearest_offer(&near, commands[i].name);
+		nearest_try(&near, commands[i].name);
 	return err_set(err, ERR_INPUT, "no verb is called '%s'%s; 'sallyport help' lists them",
 		       typed, nearest_text(&near, hint));
 }
@@ -183,7 +183,7 @@ static int unknown_option(const struct command *c, const char *word, struct err 
 	near = nearest_to(typed + strspn(typed, "-"));
 	for (size_t i = 0; i < OPTIONS; i++)
 		if (has_option(c, &options[i]))
-			nearest_offer(&near, options[i].name);
+			nearest_try(&near, options[i].name);
 	return err_set(err, ERR_INPUT, "'%s' has no option '%s'%s", c->name, typed,
 		       nearest_text(&near, hint));
 }

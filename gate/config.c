@@ -323,7 +323,7 @@ static int unknown_key(const struct config_entry *e, struct span key, struct err
 	near = nearest_to(typed);
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i].word, e->word) == 0)
-			nearest_offer(&near, rows[i].key);
+			nearest_try(&near, rows[i].key);
 	return config_wrong(e, err, "there is no key '%s'%s", typed, nearest_text(&near, hint));
 }
 
@@ -335,7 +335,7 @@ static int wrong_kind(const struct config_entry *e, const struct config_row *row
 
 	if (row->kind == KIND_KIND)
 		for (const struct backend_ops *const *o = backend_all(); *o; o++)
-			nearest_offer(&near, (*o)->kind);
+			nearest_try(&near, (*o)->kind);
 	return config_wrong(e, err, "%s must be %s, not %s%s", row->key, kinds[row->kind].text,
 			    shown(v, text), nearest_text(&near, hint));
 }

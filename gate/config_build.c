@@ -208,7 +208,7 @@ static int find_backend(const struct building *b, const struct config_entry *e, 
 			*ret = i;
 			return 0;
 		}
-		nearest_offer(&near, p->backends[i].name);
+		nearest_try(&near, p->backends[i].name);
 	}
 	return config_wrong(e, err, "no backend is called '%s'%s", name, nearest_text(&near, hint));
 }
@@ -225,7 +225,7 @@ static int find_identity(const struct building *b, const struct config_entry *e,
 			*ret = i;
 			return 0;
 		}
-		nearest_offer(&near, p->identities[i].name);
+		nearest_try(&near, p->identities[i].name);
 	}
 	return config_wrong(e, err, "no identity is called '%s'%s", name,
 			    nearest_text(&near, hint));

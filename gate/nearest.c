@@ -40,7 +40,7 @@ struct nearest nearest_to(const char *typed)
 	return (struct nearest){.typed = typed, .distance = strlen(typed) / 3 + 2};
 }
 
-void nearest_offer(struct nearest *n, const char *known)
+void nearest_try(struct nearest *n, const char *known)
 {
 	size_t distance;
 

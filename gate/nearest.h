@@ -14,7 +14,7 @@ struct nearest {
 
 /* Begin with one per mistyped name, offer every known one, then read best. */
 struct nearest nearest_to(const char *typed);
-void nearest_offer(struct nearest *n, const char *known);
+void nearest_try(struct nearest *n, const char *known);
 
 /* " (did you mean 'x'?)" or "" into out, for the end of a message. */
 #define NEAREST_TEXT_MAX 96

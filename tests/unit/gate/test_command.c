@@ -175,7 +175,7 @@ static void names_the_nearest(void **state)
 		struct nearest near = nearest_to(cases[i].typed);
 
 		for (size_t j = 0; j < sizeof(known) / sizeof(*known); j++)
-			nearest_offer(&near, known[j]);
+			nearest_try(&near, known[j]);
 		CHECK_STR(cases[i].typed, cases[i].want, near.best ? near.best : "");
 	}
 }
