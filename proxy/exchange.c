@@ -12,9 +12,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct exchange *exchange_create(struct conn *c, struct span target)
+static struct exchange *take_spare(struct worker *w)
 {
-	struct worker *w = c->worker;
+	struct exchange *x = w->spare;
+	struct arena *arena;
+	struct buf head;
+
+	if (!x)
+		return NULL;
+	w->spare = x->next;
+	w->spare_count--;
+	arena = x->arena;
+	head = x->out.head;
+	memset(x, 0, sizeof(*x));
+	x->arena = arena;
+	x->out.head = head;
+	buf_clear(&x->out.head);
+	return x;
+}
+
+static struct exchange *make_new(void)
+{
 	struct exchange *x = calloc(1, sizeof(*x));
 
 	if (!x)
@@ -24,6 +42,19 @@ struct exchange *exchange_create(struct conn *c, struct span target)
 		free(x);
 		return NULL;
 	}
+	buf_init(&x->out.head, 65536);
+	return x;
+}
+
+struct exchange *exchange_create(struct conn *c, struct span target)
+{
+	struct worker *w = c->worker;
+	struct exchange *x = take_spare(w);
+
+	if (!x)
+		x = make_new();
+	if (!x)
+		return NULL;
 	uuid_make(x->id);
 	x->worker = w;
 	x->conn = c;
@@ -38,7 +69,6 @@ struct exchange *exchange_create(struct conn *c, struct span target)
 	buf_init(&x->held, HELD_REPLY_MAX);
 	buf_init(&x->early, UPCALL_BUFFER);
 	buf_init(&x->answer.body, HELD_REPLY_MAX);
-	buf_init(&x->out.head, 65536);
 	buf_init(&x->out.body, 4u << 20);
 	x->next = w->exchanges;
 	if (x->next)
@@ -46,6 +76,36 @@ struct exchange *exchange_create(struct conn *c, struct span target)
 	w->exchanges = x;
 	c->exchange = x;
 	return x;
+}
+
+/* Warm memory is what makes a small request cheap; what was large is given back. */
+static void keep_or_free(struct exchange *x)
+{
+	struct worker *w = x->worker;
+
+	if (w->spare_count == SPARE_MAX || x->out.head.size > 4096) {
+		buf_fini(&x->out.head);
+		arena_destroy(x->arena);
+		free(x);
+		return;
+	}
+	arena_reset(x->arena, ARENA_CAP);
+	x->next = w->spare;
+	w->spare = x;
+	w->spare_count++;
+}
+
+void exchange_free_spare(struct worker *w)
+{
+	while (w->spare) {
+		struct exchange *x = w->spare;
+
+		w->spare = x->next;
+		buf_fini(&x->out.head);
+		arena_destroy(x->arena);
+		free(x);
+	}
+	w->spare_count = 0;
 }
 
 static void release_body(struct exchange *x)
@@ -68,7 +128,6 @@ void exchange_destroy(struct exchange *x)
 	buf_fini(&x->held);
 	buf_fini(&x->early);
 	buf_fini(&x->answer.body);
-	buf_fini(&x->out.head);
 	buf_fini(&x->out.body);
 	if (x->prev)
 		x->prev->next = x->next;
@@ -78,8 +137,7 @@ void exchange_destroy(struct exchange *x)
 		x->next->prev = x->prev;
 	if (x->conn && x->conn->exchange == x)
 		x->conn->exchange = NULL;
-	arena_destroy(x->arena);
-	free(x);
+	keep_or_free(x);
 }
 
 /* --- answers --- */

@@ -481,6 +481,19 @@ static void on_upgraded(void *cls, struct MHD_Connection *mhd, void *con_cls, co
 	exchange_relay(x, sock, (struct span){extra, extra_len});
 }
 
+/* A reply that is here already goes out in one piece with its head. */
+static struct MHD_Response *whole_reply(struct exchange *x)
+{
+	struct span body = upcall_body(x->up);
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		body.len, (void *)(uintptr_t)body.at, MHD_RESPMEM_MUST_COPY);
+
+	x->bytes_out += body.len;
+	upcall_release(x->up);
+	x->up = NULL;
+	return r;
+}
+
 static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct answer *a = &x->answer;
@@ -492,6 +505,8 @@ static struct MHD_Response *make_response(struct exchange *x)
 		return MHD_create_response_from_buffer(body.len, (void *)(uintptr_t)body.at,
 						       MHD_RESPMEM_MUST_COPY);
 	case ANSWER_STREAM:
+		if (x->up && upcall_complete(x->up) && strcmp(x->req.method, "HEAD") != 0)
+			return whole_reply(x);
 		len = x->up ? upcall_length(x->up) : 0;
 		return MHD_create_response_from_callback(len < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)len,
 							 REPLY_BLOCK, on_more, x, NULL);
@@ -564,8 +579,8 @@ int front_open(struct worker *w, struct err *err)
 
 	w->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
 					  MHD_USE_NO_LISTEN_SOCKET,
-				  0, NULL, NULL, on_request, w, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes,
-				  NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, w,
+				  0, NULL, NULL, on_request, w, MHD_OPTION_UNESCAPE_CALLBACK,
+				  keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, w,
 				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
 				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, w,
 				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,

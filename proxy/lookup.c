@@ -144,6 +144,12 @@ static void start_one(struct exchange *x, struct lookup_run *run)
 
 void lookup_start(struct exchange *x)
 {
+	if (!x->runs)
+		x->runs = arena_take(x->arena, sizeof(*x->runs) * LOOKUPS_MAX);
+	if (!x->runs) {
+		exchange_refuse(x, REASON_no_memory, "", "");
+		return;
+	}
 	x->runs_open = 1; /* held until all are started, so that none ends the step early */
 	x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.engine_ms;
 	for (size_t i = 0; i < x->call.lookup_count; i++) {
@@ -162,7 +168,7 @@ void lookup_start(struct exchange *x)
 
 void lookup_abandon(struct exchange *x)
 {
-	for (size_t i = 0; i < x->call.lookup_count && i < LOOKUPS_MAX; i++) {
+	for (size_t i = 0; x->runs && i < LOOKUPS_MAX; i++) {
 		struct lookup_run *run = &x->runs[i];
 
 		if (run->up)
@@ -177,7 +183,7 @@ void lookup_abandon(struct exchange *x)
 /* What has not been answered by now counts as unreachable. */
 void lookup_timeout(struct exchange *x)
 {
-	for (size_t i = 0; i < x->call.lookup_count; i++)
+	for (size_t i = 0; x->runs && i < x->call.lookup_count; i++)
 		if (!x->call.lookups[i].answered)
 			answered(&x->runs[i], 0);
 	x->runs_open = 0;

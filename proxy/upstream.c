@@ -283,6 +283,12 @@ static void set_interest(struct upcall *c)
 {
 	uint32_t events = 0;
 
+	/*
+	 * A complete reply is released in a moment, mostly: two changes of
+	 * epoll a request are saved by waiting for what else may come first.
+	 */
+	if (c->complete && !buf_len(&c->out) && c->watch.events == EPOLLIN)
+		return;
 	if (!c->handlers || (!c->complete && buf_room(&c->body) >= READ_BYTES))
 		events |= EPOLLIN;
 	if (buf_len(&c->out))
@@ -473,7 +479,14 @@ static void report(struct upcall *c)
 static void take_reply(struct upcall *c)
 {
 	size_t had = buf_len(&c->body);
-	enum upcall_fault fault = read_reply(c);
+	enum upcall_fault fault;
+
+	if (c->complete) { /* not released yet, and not to be read: it is set aside */
+		c->keep = false;
+		loop_change(c->pool->loop, &c->watch, 0);
+		return;
+	}
+	fault = read_reply(c);
 
 	if (fault != UPCALL_FINE) {
 		failed(c, fault);

@@ -192,6 +192,7 @@ void worker_close(struct worker *w)
 	if (!w)
 		return;
 	front_close(w);
+	exchange_free_spare(w);
 	for (size_t i = 0; w->services && i < w->conf->backend_count; i++) {
 		upstream_close(w->services[i].pool);
 		if (w->services[i].backend)

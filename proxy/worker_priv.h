@@ -22,6 +22,7 @@
 #define ARENA_CAP        (16u << 20) /* bytes one request may take in all */
 #define HELD_REPLY_MAX   (16u << 20) /* bytes of a reply that is held and filtered */
 #define LOOKUP_REPLY_MAX (1u << 20)  /* bytes of one lookup's answer */
+#define SPARE_MAX        64          /* exchanges kept for the next requests */
 #define DRAIN_MAX        (8u << 20)  /* bytes of a refused upload that are read before the answer */
 
 /* A guarded service: the adapter and the connections to it. */
@@ -121,7 +122,7 @@ struct exchange {
 	bool upload_over;     /* MHD has given all of the body */
 	bool gone;            /* the caller has hung up */
 	bool head_seen;       /* the handler has been called for it */
-	bool first_over; /* the first call of MHD has ended without being suspended */
+	bool first_over;      /* the first call of MHD has ended without being suspended */
 	bool in_handler;      /* MHD waits for what we return */
 	bool decided;         /* a decision record was made */
 	bool allow_on_record; /* ... and it allows: an outcome must follow */
@@ -132,7 +133,7 @@ struct exchange {
 	struct buf body; /* inspected request body */
 	uint64_t drained;
 
-	struct lookup_run runs[LOOKUPS_MAX];
+	struct lookup_run *runs; /* LOOKUPS_MAX of them in the arena, once there is one */
 	size_t runs_open;
 	int steps;
 
@@ -165,6 +166,8 @@ struct worker {
 	struct conn *conns;
 	unsigned conn_count;
 	struct exchange *exchanges;
+	struct exchange *spare; /* kept for the next requests, linked by next */
+	unsigned spare_count;
 	uint64_t bodies_bytes; /* held by inspected bodies */
 
 	struct audit_client *audit;
@@ -203,6 +206,7 @@ size_t exchange_upload(struct exchange *x, struct span piece); /* how much was t
 void exchange_upload_end(struct exchange *x);
 void exchange_hang_up(struct exchange *x);
 void exchange_destroy(struct exchange *x); /* MHD has let go of it */
+void exchange_free_spare(struct worker *w);
 void exchange_tick(struct exchange *x, uint64_t now_ms);
 void exchange_relay(struct exchange *x, int caller_fd, struct span extra);
 

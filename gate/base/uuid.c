@@ -10,7 +10,7 @@
 /* One system call serves many ids. */
 static void random_bytes(unsigned char *out, size_t len)
 {
-	static unsigned char pool[256];
+	static unsigned char pool[2048];
 	static size_t left;
 
 	if (left < len) {
