@@ -1,0 +1,93 @@
+/*
+ * auditor_priv.h - the auditor's parts: its loop (auditor.c), the group of records
+ * that is written next (group.c), and what one worker says (session.c).
+ */
+#ifndef AUDIT_AUDITOR_PRIV_H
+#define AUDIT_AUDITOR_PRIV_H
+
+#include "audit/auditor.h"
+#include "audit/log_priv.h"
+#include "audit/wire_priv.h"
+#include "gate/base/frame.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AUDITOR_CONNS_MAX   128
+#define AUDITOR_ANSWERS_MAX 16384 /* receipts in one group */
+#define AUDITOR_SIGNALS     5
+
+/* A worker. */
+struct conn {
+	struct frame_conn fc;
+	uint32_t owner; /* in struct open_decision; never 0, never used twice */
+	bool greeted;   /* its HELLO has come */
+	bool mute;      /* cannot be written to; its end is still to be read */
+	bool over;      /* to be closed */
+	bool watching_out;
+	size_t open; /* its decisions without an outcome */
+	bool ack_due;
+	uint64_t ack; /* the newest outcome's ticket */
+};
+
+/* A record in the group that waits for its receipt. */
+struct answer {
+	size_t conn;
+	uint32_t owner;
+	uint64_t ticket;
+	struct audit_mark mark;
+};
+
+struct auditor {
+	struct audit_log *log;
+	struct open_set open;
+	unsigned flush_ms, claim_ms;
+	int epoll_fd;
+	struct conn *conns[AUDITOR_CONNS_MAX];
+	uint32_t owners; /* given so far */
+	struct answer *answers;
+	size_t answer_count;
+	bool acks_due;
+	uint64_t now_ms;
+	uint64_t flush_at_ms; /* 0: nothing waits */
+	uint64_t claim_until_ms, check_at_ms;
+	uint64_t refused; /* records that were none, not told yet */
+	bool stop;
+	struct err why;
+	struct sigaction old_actions[AUDITOR_SIGNALS];
+};
+
+static inline bool auditor_sealed(const struct auditor *a)
+{
+	return a->log->sealed;
+}
+
+/* --- group.c --- */
+
+/* Queues an answer for a worker. */
+void auditor_say(struct conn *conn, struct wire_head head, struct span body);
+
+/* All that is in the group becomes durable, then those who wait are told.  May seal. */
+void auditor_commit(struct auditor *a);
+
+/* What was promised to someone becomes durable within flush_ms. */
+void auditor_flush_soon(struct auditor *a);
+
+/* Commits if the group has no room for a record.  False: the log is sealed. */
+bool auditor_make_room(struct auditor *a, size_t body_len);
+
+/* Adds a record to the group.  False: it is not in the log and never will be. */
+bool auditor_add(struct auditor *a, struct span body, struct audit_mark *ret);
+void auditor_add_own(struct auditor *a, struct record *r);
+
+/* Tells outcome_unknown for all open decisions of an owner: nobody is left who knows. */
+void auditor_give_up(struct auditor *a, uint32_t owner, const char *why);
+
+/* --- session.c --- */
+
+/* One frame of a worker.  False: no worker of ours speaks like this. */
+bool session_frame(struct auditor *a, size_t index, struct span frame);
+
+#endif

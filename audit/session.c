@@ -1,0 +1,174 @@
+#include "audit/auditor_priv.h"
+
+#include "audit/pairing_priv.h"
+
+#include <string.h>
+
+#define OPEN_CONN_MAX 65536 /* allowed decisions of one worker without an outcome */
+
+static bool may_send(enum record_type type, uint32_t flags)
+{
+	switch (type) {
+	case RECORD_DECISION:
+		return flags == WIRE_RECEIPT_WANTED;
+	case RECORD_OUTCOME:
+		return flags == WIRE_OUTCOME;
+	case RECORD_READ:
+	case RECORD_MALFORMED:
+	case RECORD_POLICY_LOAD:
+	case RECORD_POLICY_REJECT:
+	case RECORD_WORKER_LOST:
+	case RECORD_LOG_ALARM:
+		return flags == WIRE_READ || flags == WIRE_RECEIPT_WANTED;
+	case RECORD_NONE:
+	case RECORD_GATE_START:
+	case RECORD_GATE_STOP:
+	case RECORD_GATE_RECOVER:
+	case RECORD_LOG_OPEN:
+	case RECORD_LOG_SEAL:
+	case RECORD_OUTCOME_UNKNOWN:
+	case RECORD_TYPE_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* The decision that an outcome completes, if it is this worker's to tell, or nobody's; or NULL. */
+static const struct open_decision *find_own(const struct auditor *a, const struct conn *conn,
+					    struct span of_text)
+{
+	const struct open_decision *d;
+	struct decision_id of;
+
+	if (decision_id_parse(of_text, &of) < 0)
+		return NULL;
+	d = open_set_find(&a->open, &of);
+	return d && (d->owner == conn->owner || d->owner == 0) ? d : NULL;
+}
+
+static void owe_ack(struct auditor *a, struct conn *conn, uint64_t ticket)
+{
+	conn->ack = ticket;
+	conn->ack_due = a->acks_due = true;
+	auditor_flush_soon(a);
+}
+
+static void on_outcome(struct auditor *a, struct conn *conn, uint64_t ticket, struct span body,
+		       const struct record_peek *peek)
+{
+	const struct open_decision *d = find_own(a, conn, peek->of);
+	struct audit_mark mark;
+
+	owe_ack(a, conn, ticket);
+	if (!d)
+		return; /* sent again, or too late */
+	if (d->owner == conn->owner)
+		conn->open--;
+	if (auditor_add(a, body, &mark))
+		pairing_apply(&a->open, peek, mark.seq);
+}
+
+/* An allowed decision must be known as open before it is written. */
+static bool open_decision(struct auditor *a, struct conn *conn, const struct record_peek *peek,
+			  struct decision_id *ret)
+{
+	if (conn->open >= OPEN_CONN_MAX || decision_id_parse(peek->id, ret) < 0 ||
+	    pairing_apply(&a->open, peek, a->log->writer.seq) != PAIRING_OPENED)
+		return false;
+	open_set_find(&a->open, ret)->owner = conn->owner;
+	conn->open++;
+	return true;
+}
+
+static bool on_wanted(struct auditor *a, size_t index, uint64_t ticket, struct span body,
+		      const struct record_peek *peek)
+{
+	struct conn *conn = a->conns[index];
+	struct answer answer = {.conn = index, .owner = conn->owner, .ticket = ticket};
+	struct decision_id id;
+
+	if (a->answer_count == AUDITOR_ANSWERS_MAX)
+		auditor_commit(a);
+	if (!auditor_make_room(a, body.len) || (peek->allow && !open_decision(a, conn, peek, &id)))
+		return false;
+	if (!auditor_add(a, body, &answer.mark)) {
+		if (peek->allow) {
+			open_set_drop(&a->open, &id);
+			conn->open--;
+		}
+		return false;
+	}
+	a->answers[a->answer_count++] = answer;
+	return true;
+}
+
+static void on_record(struct auditor *a, size_t index, struct wire_head head, struct span body)
+{
+	struct conn *conn = a->conns[index];
+	struct record_peek peek;
+	struct audit_mark mark;
+	bool good =
+		record_valid(body) && record_peek(body, &peek) && may_send(peek.type, head.flags);
+
+	if (!good)
+		a->refused++;
+	if (head.flags == WIRE_RECEIPT_WANTED) {
+		if (good)
+			good = on_wanted(a, index, head.ticket, body, &peek);
+		if (!good)
+			auditor_say(conn, (struct wire_head){WIRE_REFUSED, 0, head.ticket},
+				    (struct span){"", 0});
+	} else if (head.flags == WIRE_OUTCOME) {
+		if (good)
+			on_outcome(a, conn, head.ticket, body, &peek);
+		else
+			owe_ack(a, conn, head.ticket); /* again would not make it better */
+	} else if (good) {
+		auditor_add(a, body, &mark);
+	}
+}
+
+static void on_claim(struct auditor *a, struct conn *conn, struct span ids)
+{
+	for (; ids.len >= sizeof(struct decision_id);
+	     ids = span_skip(ids, sizeof(struct decision_id))) {
+		struct open_decision *d;
+		struct decision_id id;
+
+		memcpy(&id, ids.at, sizeof(id));
+		d = open_set_find(&a->open, &id);
+		if (d && d->owner == 0) {
+			d->owner = conn->owner;
+			conn->open++;
+		}
+	}
+}
+
+static void on_hello(struct auditor *a, struct conn *conn)
+{
+	conn->greeted = true;
+	auditor_say(conn, (struct wire_head){WIRE_UP, 0, a->log->writer.epoch},
+		    span_of(a->log->writer.origin));
+}
+
+bool session_frame(struct auditor *a, size_t index, struct span frame)
+{
+	struct conn *conn = a->conns[index];
+	struct wire_head head;
+
+	if (!wire_head(&frame, &head))
+		return false;
+	if (!conn->greeted) {
+		if (head.kind != WIRE_HELLO || head.ticket != WIRE_VERSION)
+			return false;
+		on_hello(a, conn);
+		return true;
+	}
+	if (head.kind == WIRE_CLAIM)
+		on_claim(a, conn, frame);
+	else if (head.kind == WIRE_RECORD)
+		on_record(a, index, head, frame);
+	else
+		return false;
+	return true;
+}
