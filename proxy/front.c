@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,19 @@ static void conn_free(struct conn *c)
 	free(c);
 }
 
+/*
+ * MHD gives some malformed requests up without a word: the connection ends
+ * though its caller is there and no answer was due.
+ */
+static bool ended_by_us(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+	if (c->ended_turn == c->worker->turn || c->exchange || c->given_up)
+		return false;
+	return poll(&p, 1, 0) == 0;
+}
+
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -68,6 +82,8 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
 		being_adopted->mhd = mhd;
 	} else if (c) {
 		*socket_context = NULL;
+		if (ended_by_us(c))
+			trail_malformed(c);
 		conn_free(c);
 	}
 }
@@ -416,6 +432,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 	if (c) {
 		c->in_head = false;
 		c->used = true;
+		c->ended_turn = c->worker->turn;
 		c->since_ms = c->worker->loop.now_ms;
 	}
 	if (!x) {
@@ -624,8 +641,10 @@ void front_tick(struct worker *w)
 
 		if (c->exchange && c->exchange->head_seen)
 			continue;
-		if (idle > (c->used && !c->in_head ? IDLE_MS : limits->head_ms))
+		if (idle > (c->used && !c->in_head ? IDLE_MS : limits->head_ms)) {
+			c->given_up = true;
 			shutdown(c->fd, SHUT_RDWR);
+		}
 	}
 	for (struct exchange *x = w->exchanges, *next; x; x = next) {
 		next = x->next;

@@ -257,6 +257,7 @@ static void on_control(struct watch *watch, uint32_t events)
 
 void worker_turn(struct worker *w, int timeout_ms)
 {
+	w->turn++;
 	for (int i = 0; w->mhd_due && i < MHD_RUNS; i++)
 		front_run(w);
 	audit_client_flush(w->audit);

@@ -54,6 +54,8 @@ struct conn {
 	bool upgraded;             /* the relay watches the descriptor now */
 	uint64_t since_ms;         /* of the state below */
 	bool in_head;              /* a request line has come, its head is not complete */
+	bool given_up;             /* nothing came in time */
+	uint64_t ended_turn;       /* of the loop, when its last request ended */
 	bool used;                 /* a request has been completed on it */
 	struct conn *prev, *next;
 };
@@ -176,6 +178,7 @@ struct worker {
 	struct watch resolver_watch;
 	uint64_t next_ticket;
 	uint64_t tick_ms;
+	uint64_t turn; /* counts turns of the loop; the first is 1 */
 
 	int control_fd;
 	struct watch control_watch;
