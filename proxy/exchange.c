@@ -483,6 +483,11 @@ static void on_decision_recorded(void *arg, const struct audit_receipt *receipt)
 		return;
 	}
 	keep_receipt(x, receipt);
+	if (x->gone && exchange_may_release(x)) {
+		x->status = "aborted"; /* nobody waits for it, and nothing was sent */
+		exchange_ready(x);
+		return;
+	}
 	forward(x, receipt);
 }
 
@@ -508,6 +513,18 @@ static void record_and_forward(struct exchange *x)
 	x->waits_receipt = true;
 }
 
+/* Rules speak of facts; a caller knows the fields of the request. */
+static void name_fields(struct exchange *x)
+{
+	struct violations *list = &x->decision.violations;
+	const struct fact_name *names = x->service->ops->fact_names;
+
+	for (size_t i = 0; i < list->count; i++)
+		for (const struct fact_name *n = names; n->fact; n++)
+			if (!strcmp(list->list[i].field, n->fact))
+				list->list[i].field = n->field;
+}
+
 static void judge(struct exchange *x)
 {
 	struct judgement j = {.engine = x->worker->rules,
@@ -526,6 +543,7 @@ static void judge(struct exchange *x)
 		return;
 	}
 	x->permitted = decide(&j, x->arena, &x->decision);
+	name_fields(x);
 	if (!x->permitted) {
 		deny(x);
 	} else if (x->worker->check) {
@@ -624,9 +642,13 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 	case X_CHECK:
 		lookup_timeout(x);
 		break;
+	case X_UNDO:
+		snprintf(x->err, sizeof(x->err), "not as judged; COULD NOT BE REMOVED in time");
+		forward_abandon(x);
+		exchange_refuse(x, REASON_not_as_judged, "", "");
+		break;
 	case X_SENT:
 	case X_HELD:
-	case X_UNDO:
 		forward_abandon(x);
 		snprintf(x->err, sizeof(x->err), "the engine did not answer in time");
 		exchange_refuse(x, REASON_engine_timeout, "", "");
