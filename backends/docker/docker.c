@@ -51,7 +51,6 @@ static enum step docker_step(struct backend *be, struct backend_call *call)
 
 	docker_harvest(call);
 	call->refused = (struct violations){.count = 0};
-	call->warning_count = 0;
 	st->route->step(docker_of(be), call);
 	if (arena_spent(call->arena))
 		docker_refuse(call, REASON_no_memory, NULL, NULL);
@@ -81,7 +80,7 @@ static const char *docker_health_target(struct backend *be)
 	return "/containers/json?limit=1";
 }
 
-static const struct fact_name fact_names[] = {
+const struct fact_name docker_fact_names[] = {
 #define NAME(fact, field) {fact, field},
 #include "backends/docker/names.def"
 #undef NAME
@@ -91,7 +90,7 @@ static const struct fact_name fact_names[] = {
 const struct backend_ops backend_docker = {
 	.kind = "docker",
 	.summary = "Docker Engine, and what speaks its API",
-	.fact_names = fact_names,
+	.fact_names = docker_fact_names,
 	.open = docker_open,
 	.close = docker_close,
 	.forget = docker_forget,

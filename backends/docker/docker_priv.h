@@ -9,12 +9,13 @@
  *	object.c              names -> full ids and owners; what is not the caller's is not there
  *	fields.def, schema.c  bodies: every field that may stand there, with its type
  *	reference.c           image references, in full
- *	create.c              container create: reading, hardening, checking what was made
+ *	create.c              container create: reading, hardening, the document that is sent
+ *	made.c                check(): what was made beside what was judged
  *	start.c               start, restart, unpause, update: what an existing container is
  *	exec.c                commands, attach
  *	image.c volume.c network.c   the other objects
  *	workload.c            a container's configuration -> facts, by concern:
- *	  privileges.c mounts.c networking.c limits.c isolation.c
+ *	  privileges.c mounts.c paths.c networking.c limits.c isolation.c
  *	render.c              the request that is sent
  *	reply.c               what of a reply crosses
  *	docker.c              the table of these functions
@@ -117,6 +118,7 @@ struct docker {
 };
 
 struct docker *docker_of(struct backend *be);
+extern const struct fact_name docker_fact_names[];
 
 /* --- one call --- */
 
@@ -142,7 +144,7 @@ struct docker_state {
 	const char *image_id;     /* create: what the reference resolved to */
 	bool image_by_id;         /* create: the id is sent, not the name */
 	const char *created;      /* id of what was made */
-	bool checking;            /* check(): the object exists already */
+	struct jv sent;           /* create: the document that was sent */
 };
 
 static inline struct docker_state *docker_state(const struct backend_call *call)
@@ -280,6 +282,9 @@ struct docker_field {
  */
 bool docker_body(struct backend_call *call, enum docker_schema schema);
 
+/* The known members that say something, in the order of fields.def. */
+struct jv docker_in_order(struct arena *a, enum docker_schema schema, const struct jv *from);
+
 /* The row for a key, or NULL. */
 const struct docker_field *docker_field(enum docker_schema schema, struct span key);
 
@@ -322,6 +327,15 @@ struct docker_reading {
 	enum isolation level;
 };
 
+/* The image that a reference names; NULL: not there yet, or refused. */
+const struct lookup *docker_ask_image(struct backend_call *call, const char *given);
+void docker_read_image(struct docker_reading *r, const char *given, const struct lookup *answer);
+
+/* Facts of an existing container with this HostConfig; false: not complete yet, or refused. */
+bool docker_read_made(struct docker *d, struct backend_call *call, const struct jv *doc,
+		      const struct jv *host, struct docker_reading *ret);
+void docker_say_labels(struct docker_reading *r, const struct jv *labels);
+
 /* Sets call->workload; false: not complete yet, or refused. */
 bool docker_read_workload(struct docker_reading *r);
 
@@ -347,13 +361,23 @@ struct jv *docker_fact_list(struct docker_reading *r, const char *path);
 
 /* True if user is root in any spelling; *ret_known: false for a name of which it is not known. */
 bool docker_user_is_root(struct span user, bool *ret_known);
-bool docker_is_user(const char *user);
 
 /* Upper case without CAP_; "" if it is none. */
 const char *docker_capability(struct backend_call *call, struct span given);
 
 /* As path.Clean() of Go for an absolute path. */
 const char *docker_clean_path(struct backend_call *call, struct span path);
+bool docker_path_within(const char *outer, const char *inner);
+bool docker_path_is_root(const char *path); /* see roots.def */
+const char *docker_path_protected(const struct backend_call *call, const char *source,
+				  const struct jv *resolved);
+
+/* "default", "none", "host", or the name of the network that is meant. */
+const char *docker_network_name(struct backend_call *call, const char *given);
+/* "container:web" -> the full id of the container. */
+const char *docker_joined_id(struct backend_call *call, struct span mode);
+void docker_add_endpoint(struct docker_reading *r, const char *name, const struct jv *endpoint,
+			 const char *field);
 
 /* A bind in short form, taken apart as the engine does. */
 struct docker_bind {
@@ -377,6 +401,10 @@ void docker_reply_header(struct backend *be, struct backend_call *call, const st
 			 bool *ret_keep, const char **ret_value);
 int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
 		  struct buf *ret, struct err *err);
+
+/* The body of a create; kept in state->sent. */
+struct jv docker_create_document(struct backend_call *call);
+bool docker_check_name(struct backend_call *call); /* query.name; false: refused */
 
 /* The labels that make an object the caller's, set on the document at key. */
 void docker_label(struct backend_call *call, struct jv *doc, const char *key);

@@ -57,8 +57,10 @@ void docker_warn(struct backend_call *call, const char *text)
 const char *docker_target(struct backend_call *call, const char *before, struct span name,
 			  const char *after)
 {
+	const char *also = strcmp(before, "/images/") == 0 ? "/:@" : "";
+
 	return docker_text(call, "/v1.%d%s%s%s", docker_state(call)->minor, before,
-			   docker_encoded(call, name, "/:@"), after);
+			   docker_encoded(call, name, also), after);
 }
 
 /* --- asking --- */

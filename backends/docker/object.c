@@ -177,7 +177,7 @@ void docker_step_rename(struct docker *d, struct backend_call *call)
 
 	if (*text == '/')
 		text++;
-	if (!resolve_container(d, call))
+	if (!docker_check_name(call) || !resolve_container(d, call))
 		return;
 	call->workload = (struct workload){.facts = jv_object()};
 	jv_set(call->arena, &call->workload.facts, "name", jv_string(text));

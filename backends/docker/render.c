@@ -102,6 +102,23 @@ static void write_body_head(const struct backend_call *call, struct outgoing *re
 	}
 }
 
+static void write_body(struct backend_call *call, struct buf *out)
+{
+	struct jv doc = docker_state(call)->body;
+
+	if (call->op == OP_CONTAINER_CREATE)
+		doc = docker_create_document(call);
+	if (call->op == OP_VOLUME_CREATE || call->op == OP_NETWORK_CREATE)
+		docker_label(call, &doc, "Labels");
+	/* Two networks of one name would make the name mean either. */
+	if (call->op == OP_NETWORK_CREATE)
+		jv_set(call->arena, &doc, "CheckDuplicate", jv_bool(true));
+	if (call->op == OP_NETWORK_CREATE)
+		doc = docker_in_order(call->arena, SCHEMA_NETWORK, &doc);
+	jv_write(out, &doc);
+	out->spent = out->spent || arena_spent(call->arena);
+}
+
 static int finish(const struct outgoing *ret, struct err *err)
 {
 	if (buf_spent(&ret->head) || buf_spent(&ret->body))
@@ -118,7 +135,7 @@ int docker_render(struct backend *be, struct backend_call *call, struct outgoing
 	(void)be;
 	ret->streams_body = call->body == BODY_STREAM;
 	if (call->body == BODY_JSON && st->body.kind == JV_OBJECT)
-		jv_write(&ret->body, &st->body);
+		write_body(call, &ret->body);
 	buf_printf(&ret->head, "%s ", call->req->method);
 	write_path(call, &ret->head);
 	if (pulls)

@@ -95,6 +95,15 @@ static int take_version(struct backend_call *call, struct docker_state *st, cons
 
 /* --- matching --- */
 
+/* No name or id has one of these, and each means something to some parser of targets. */
+static bool has_odd_bytes(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if ((unsigned char)s.at[i] <= ' ' || strchr(";?#%\\\"<>", s.at[i]))
+			return true;
+	return false;
+}
+
 /* Matches pattern from its first '{' on; what it stood for goes to *ret_name. */
 static bool matches_name(const char *pattern, const char *path, struct span *ret_name)
 {
@@ -108,7 +117,8 @@ static bool matches_name(const char *pattern, const char *path, struct span *ret
 		len -= tail;
 	}
 	*ret_name = (struct span){path, len};
-	return len && strcmp(path + len, after) == 0;
+	return len && len <= DOCKER_NAME_MAX * 2 && !has_odd_bytes(*ret_name) &&
+	       strcmp(path + len, after) == 0;
 }
 
 static bool matches(const char *pattern, const char *path, struct span *ret_name)
@@ -181,6 +191,10 @@ static bool check_query(struct backend_call *call, const struct docker_compiled 
 		if (known && docker_query_fits(known->kind, value) &&
 		    (known->repeats || !is_repeated(req, i)))
 			continue;
+		/* dockerode sends the whole body in the query as well; engines do not read it. */
+		if (!known && call->op == OP_CONTAINER_CREATE && docker_field(SCHEMA_CONFIG, key) &&
+		    !is_repeated(req, i))
+			continue;
 		docker_refuse(call, REASON_query,
 			      docker_text(call, "query.%s", docker_cut(call, key)),
 			      docker_cut(call, value));
@@ -221,6 +235,10 @@ static bool check_content_type(struct backend_call *call)
 	case BODY_JSON:
 		call->content_types = JSON_TYPES;
 		fine = !req->has_body || in_list(JSON_TYPES, type);
+		if (call->op == OP_CONTAINER_START) { /* whose body is empty */
+			call->content_types = "";
+			fine = fine || !*type;
+		}
 		break;
 	case BODY_STREAM:
 		fine = !*type || in_list(TAR_TYPES, type);

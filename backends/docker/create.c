@@ -1,0 +1,395 @@
+#include "backends/docker/docker_priv.h"
+
+#include <string.h>
+
+/* --- reading --- */
+
+/* [a-zA-Z0-9][a-zA-Z0-9_.-]+, with or without a slash in front */
+static bool is_name(struct span s)
+{
+	if (s.len && s.at[0] == '/')
+		s = span_skip(s, 1);
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.at[i];
+		bool alnum =
+			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+
+		if (!alnum && !(i && strchr("_.-", c)))
+			return false;
+	}
+	return s.len <= DOCKER_NAME_MAX;
+}
+
+bool docker_check_name(struct backend_call *call)
+{
+	struct span name = docker_query_value(call->req, "name");
+
+	if (is_name(name))
+		return true;
+	docker_refuse(call, REASON_name, "query.name", docker_cut(call, name))->text =
+		"a name has letters, digits, '_', '.' and '-'";
+	return false;
+}
+
+/* Two spellings of one network would be one key in what is sent. */
+static bool check_endpoints(struct backend_call *call, const struct jv *endpoints)
+{
+	for (size_t i = 0; endpoints && i < endpoints->count; i++) {
+		struct span key = endpoints->members[i].key;
+		const char *name = docker_network_name(call, docker_cut(call, key));
+
+		for (size_t k = 0; k < i; k++) {
+			struct span other = endpoints->members[k].key;
+
+			if (strcmp(name, docker_network_name(call, docker_cut(call, other))) != 0)
+				continue;
+			docker_refuse(call, REASON_network_endpoint,
+				      "NetworkingConfig.EndpointsConfig", name)
+				->text = "one network is named twice";
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Facts of the model; false: not complete yet, or refused. */
+static bool read_model(struct docker *d, struct backend_call *call, const struct lookup *image,
+		       const struct docker_info *info)
+{
+	struct docker_state *st = docker_state(call);
+	struct docker_reading r = {
+		.d = d,
+		.call = call,
+		.info = info,
+		.config = &st->body,
+		.host = jv_get(&st->body, "HostConfig"),
+		.networking = jv_path(&st->body, "NetworkingConfig.EndpointsConfig"),
+		.facts = jv_object(),
+	};
+
+	docker_read_image(&r, jv_str(&st->body, "Image", ""), image);
+	docker_read_user(&r, jv_str(jv_get(&image->body, "Config"), "User", ""),
+			 image->status == 200);
+	st->image_id = jv_str(jv_get(&r.facts, "image"), "id", "");
+	st->image_by_id = jv_true(jv_get(&r.facts, "image"), "by_id");
+	return check_endpoints(call, r.networking) && docker_read_workload(&r);
+}
+
+void docker_step_create(struct docker *d, struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	const struct docker_info *info;
+	const struct lookup *image;
+
+	if (!docker_body(call, SCHEMA_CONFIG) || !docker_check_name(call) || !docker_speak(d, call))
+		return;
+	image = docker_ask_image(call, jv_str(&st->body, "Image", ""));
+	info = docker_know(d, call);
+	if (image && info)
+		read_model(d, call, image, info);
+}
+
+/* --- hardening --- */
+
+static struct jv *host_of(struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	struct jv *host = (struct jv *)jv_get(&st->body, "HostConfig");
+
+	return host ? host : jv_set(call->arena, &st->body, "HostConfig", jv_object());
+}
+
+static void set_host(struct backend_call *call, const char *key, struct jv value)
+{
+	jv_set(call->arena, host_of(call), key, value);
+}
+
+static struct jv one_string(struct backend_call *call, const char *s)
+{
+	struct jv list = jv_array();
+
+	jv_push(call->arena, &list, jv_string(s));
+	return list;
+}
+
+/* What the request said of it, in any spelling, makes way. */
+static void set_no_new_privileges(struct backend_call *call)
+{
+	const struct jv *old = jv_get(host_of(call), "SecurityOpt");
+	struct jv list = one_string(call, "no-new-privileges");
+
+	for (size_t i = 0; old && i < old->count; i++)
+		if (!span_starts(old->items[i].str, "no-new-privileges"))
+			jv_push(call->arena, &list, old->items[i]);
+	set_host(call, "SecurityOpt", list);
+}
+
+/* Endpoints of the network that was meant before go with it, if they set nothing. */
+static int set_network(struct backend_call *call, struct jv value, struct err *err)
+{
+	const struct jv *endpoints =
+		jv_path(&docker_state(call)->body, "NetworkingConfig.EndpointsConfig");
+	const struct jv *judged = jv_path(&call->workload.facts, "network.endpoints");
+
+	for (size_t i = 0; judged && i < judged->count; i++) {
+		const struct jv *settings = jv_get(&judged->items[i], "settings");
+
+		if (settings && settings->count)
+			return err_set(err, ERR_CONFIG,
+				       "the request sets up an endpoint of another network");
+	}
+	if (endpoints)
+		jv_set(call->arena, &docker_state(call)->body, "NetworkingConfig", jv_object());
+	set_host(call, "NetworkMode", value);
+	return 0;
+}
+
+static void set_cpus(struct backend_call *call, struct jv value)
+{
+	set_host(call, "NanoCpus", value);
+	set_host(call, "CpuQuota", jv_int(0));
+	set_host(call, "CpuPeriod", jv_int(0));
+}
+
+static int change_one(struct backend_call *call, struct change *c, struct err *err)
+{
+	switch (c->what) {
+	case HARDEN_RUNTIME:
+		set_host(call, "Runtime", c->value);
+		return 0;
+	case HARDEN_NETWORK:
+		return set_network(call, c->value, err);
+	case HARDEN_CAP_DROP_ALL:
+		if (c->value.b)
+			set_host(call, "CapDrop", one_string(call, "ALL"));
+		return 0;
+	case HARDEN_NO_NEW_PRIVILEGES:
+		if (c->value.b)
+			set_no_new_privileges(call);
+		return 0;
+	case HARDEN_MEMORY:
+		set_host(call, "Memory", c->value);
+		set_host(call, "MemorySwap", c->value);
+		return 0;
+	case HARDEN_CPUS:
+		set_cpus(call, c->value);
+		return 0;
+	case HARDEN_PIDS:
+		set_host(call, "PidsLimit", c->value);
+		return 0;
+	case HARDEN_USER:
+		jv_set(call->arena, &docker_state(call)->body, "User", c->value);
+		return 0;
+	case HARDEN_READ_ONLY:
+		set_host(call, "ReadonlyRootfs", c->value);
+		return 0;
+	case HARDEN_INIT:
+		set_host(call, "Init", c->value);
+		return 0;
+	case HARDEN_NONE:
+	case HARDEN_COUNT:
+		break;
+	}
+	return err_set(err, ERR_CONFIG, "an unknown change");
+}
+
+static const char *field_of(enum harden what)
+{
+	for (const struct fact_name *n = docker_fact_names; n->fact; n++)
+		if (strcmp(n->fact, harden_fact(what)) == 0)
+			return n->field;
+	return "";
+}
+
+int docker_apply(struct backend *be, struct backend_call *call, struct change *changes,
+		 size_t count, struct err *err)
+{
+	struct docker_state *st = docker_state(call);
+	const struct lookup *image;
+
+	if (!count)
+		return 0;
+	if (call->op != OP_CONTAINER_CREATE)
+		return err_set(err, ERR_CONFIG, "%s cannot be changed", operation_name(call->op));
+	for (size_t i = 0; i < count; i++) {
+		if (changes[i].value.kind != harden_kind(changes[i].what))
+			return err_set(err, ERR_CONFIG, "%s takes another kind of value",
+				       harden_fact(changes[i].what));
+		if (change_one(call, &changes[i], err) < 0)
+			return err_wrap(err, "%s", harden_fact(changes[i].what));
+		changes[i].field = field_of(changes[i].what);
+	}
+	st->sealed = true;
+	image = docker_ask_image(call, jv_str(&st->body, "Image", ""));
+	if (!image || !st->info || !read_model(docker_of(be), call, image, st->info))
+		return err_set(err, ERR_CONFIG, "the hardened request cannot be read");
+	return 0;
+}
+
+/* --- the document that is sent --- */
+
+static struct jv copied(struct backend_call *call, const struct jv *from)
+{
+	struct jv to = jv_object();
+
+	for (size_t i = 0; from && from->kind == JV_OBJECT && i < from->count; i++)
+		jv_add(call->arena, &to, from->members[i].key, from->members[i].value);
+	return to;
+}
+
+void docker_label(struct backend_call *call, struct jv *doc, const char *key)
+{
+	struct jv labels = copied(call, jv_get(doc, key));
+
+	jv_set(call->arena, &labels, GATE_LABEL_OWNER, jv_string(call->owner));
+	jv_set(call->arena, &labels, GATE_LABEL_ID, jv_string(call->id));
+	jv_set(call->arena, doc, key, labels);
+}
+
+static bool volume_exists(struct backend_call *call, struct span name)
+{
+	const struct lookup *answer =
+		docker_ask(call, docker_target(call, "/volumes/", name, ""), "volumes",
+			   docker_text(call, "%.*s", SPAN_FMT(name)));
+
+	return !answer || answer->status != 404;
+}
+
+static bool only_plain_words(struct span mode)
+{
+	struct span word;
+
+	while (mode.len) {
+		span_cut(&mode, ',', &word);
+		if (!span_is(word, "ro") && !span_is(word, "rw") && !span_is(word, "nocopy"))
+			return false;
+	}
+	return true;
+}
+
+/* A volume that will be made now can be labelled only in the long form. */
+static struct jv long_form(struct backend_call *call, const struct docker_bind *b)
+{
+	struct jv mount = jv_object(), options = jv_object();
+
+	jv_set(call->arena, &mount, "Type", jv_string("volume"));
+	jv_set(call->arena, &mount, "Source", jv_span(b->source));
+	jv_set(call->arena, &mount, "Target", jv_span(b->target));
+	if (docker_mode_has(b->mode, "ro"))
+		jv_set(call->arena, &mount, "ReadOnly", jv_bool(true));
+	if (docker_mode_has(b->mode, "nocopy"))
+		jv_set(call->arena, &options, "NoCopy", jv_bool(true));
+	docker_label(call, &options, "Labels");
+	jv_set(call->arena, &mount, "VolumeOptions", options);
+	return mount;
+}
+
+static void write_binds(struct backend_call *call, struct jv *host, struct jv *mounts)
+{
+	const struct jv *old = jv_get(host, "Binds");
+	bool plain = !*jv_str(host, "VolumeDriver", "");
+	struct jv list = jv_array();
+
+	for (size_t i = 0; old && i < old->count; i++) {
+		struct docker_bind b = docker_bind(old->items[i].str);
+
+		if (b.is_path)
+			jv_push(call->arena, &list,
+				jv_string(docker_text(call, "%s:%.*s%s%.*s",
+						      docker_clean_path(call, b.source),
+						      SPAN_FMT(b.target), b.mode.len ? ":" : "",
+						      SPAN_FMT(b.mode))));
+		else if (b.source.len && plain && only_plain_words(b.mode) &&
+			 !volume_exists(call, b.source))
+			jv_push(call->arena, mounts, long_form(call, &b));
+		else
+			jv_push(call->arena, &list, old->items[i]);
+	}
+	if (old)
+		jv_set(call->arena, host, "Binds", list);
+}
+
+static void write_mounts(struct backend_call *call, const struct jv *host, struct jv *mounts)
+{
+	const struct jv *old = jv_get(host, "Mounts");
+
+	for (size_t i = 0; old && i < old->count; i++) {
+		struct jv mount = copied(call, &old->items[i]);
+		const char *type = jv_str(&mount, "Type", "");
+		struct jv options;
+
+		if (strcmp(type, "bind") == 0)
+			jv_set(call->arena, &mount, "Source",
+			       jv_string(docker_clean_path(call,
+							   span_of(jv_str(&mount, "Source", "")))));
+		if (strcmp(type, "volume") == 0) {
+			options = copied(call, jv_get(&mount, "VolumeOptions"));
+			docker_label(call, &options, "Labels");
+			jv_set(call->arena, &mount, "VolumeOptions", options);
+		}
+		jv_push(call->arena, mounts, mount);
+	}
+}
+
+/* Containers whose namespaces are joined: by full id.  Networks: by their own name. */
+static void write_modes(struct backend_call *call, struct jv *host)
+{
+	static const char *const keys[] = {"PidMode", "IpcMode", "UTSMode", "NetworkMode"};
+	const char *network = jv_str(host, "NetworkMode", "");
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		struct span mode = span_of(jv_str(host, keys[i], ""));
+
+		if (span_starts(mode, "container:"))
+			jv_set(call->arena, host, keys[i],
+			       jv_string(docker_text(call, "container:%s",
+						     docker_joined_id(call, mode))));
+	}
+	if (*network && strncmp(network, "container:", 10) != 0 && strcmp(network, "bridge") != 0)
+		jv_set(call->arena, host, "NetworkMode",
+		       jv_string(docker_network_name(call, network)));
+}
+
+static void write_endpoints(struct backend_call *call, struct jv *doc)
+{
+	const struct jv *old = jv_path(doc, "NetworkingConfig.EndpointsConfig");
+	struct jv endpoints = jv_object(), networking = jv_object();
+
+	if (!old || !old->count)
+		return;
+	for (size_t i = 0; i < old->count; i++) {
+		struct span key = old->members[i].key;
+		const char *name = docker_network_name(call, docker_cut(call, key));
+		bool same = strcmp(name, "default") == 0;
+
+		jv_add(call->arena, &endpoints, same ? key : span_of(name), old->members[i].value);
+	}
+	jv_set(call->arena, &networking, "EndpointsConfig", endpoints);
+	jv_set(call->arena, doc, "NetworkingConfig", networking);
+}
+
+/*
+ * Made when it is sent, from the judged model and the answers that were judged
+ * with it, so that what was given by a name goes out as what was found.
+ */
+struct jv docker_create_document(struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	struct jv doc = copied(call, &st->body);
+	struct jv host = copied(call, jv_get(&doc, "HostConfig")), mounts = jv_array();
+
+	st->sealed = true;
+	if (st->image_by_id && *st->image_id)
+		jv_set(call->arena, &doc, "Image", jv_string(st->image_id));
+	docker_label(call, &doc, "Labels");
+	write_mounts(call, &host, &mounts);
+	write_binds(call, &host, &mounts);
+	if (mounts.count)
+		jv_set(call->arena, &host, "Mounts", mounts);
+	write_modes(call, &host);
+	host = docker_in_order(call->arena, SCHEMA_HOST, &host);
+	jv_set(call->arena, &doc, "HostConfig", host);
+	write_endpoints(call, &doc);
+	st->sent = docker_in_order(call->arena, SCHEMA_CONFIG, &doc);
+	return st->sent;
+}

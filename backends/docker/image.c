@@ -1,0 +1,304 @@
+#include "backends/docker/docker_priv.h"
+
+#include <string.h>
+
+/* --- references of what runs --- */
+
+/* As the engine writes names to people: without docker.io and library. */
+static const char *familiar(const char *name)
+{
+	static const char hub[] = "docker.io/", library[] = "library/";
+
+	if (strncmp(name, hub, sizeof(hub) - 1) != 0)
+		return name;
+	name += sizeof(hub) - 1;
+	return strncmp(name, library, sizeof(library) - 1) == 0 ? name + sizeof(library) - 1 : name;
+}
+
+static const char *missing_text(struct backend_call *call, const char *given,
+				const struct docker_reference *ref)
+{
+	struct docker_reference shown = *ref;
+
+	if (!ref->valid)
+		return docker_text(call, "No such image: %s", given);
+	shown.name = familiar(ref->name);
+	return docker_text(call, "No such image: %s", docker_reference_text(call, &shown));
+}
+
+/* All names of an image, in full. */
+static struct jv names_of(struct backend_call *call, const struct jv *doc)
+{
+	static const char *const keys[] = {"RepoTags", "RepoDigests"};
+	struct jv names = jv_array();
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
+		const struct jv *list = jv_get(doc, keys[k]);
+
+		for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
+			struct docker_reference ref = {.tag = "", .digest = ""};
+
+			if (list->items[i].kind == JV_STRING)
+				ref = docker_reference(call->arena, list->items[i].str);
+			if (ref.valid)
+				jv_push(call->arena, &names,
+					jv_string(docker_reference_text(call, &ref)));
+		}
+	}
+	return names;
+}
+
+static bool is_named(struct backend_call *call, const struct jv *names,
+		     const struct docker_reference *ref)
+{
+	struct docker_reference tagged = *ref, pinned = *ref;
+
+	tagged.digest = "";
+	pinned.tag = "";
+	for (size_t i = 0; i < names->count; i++) {
+		struct span one = names->items[i].str;
+
+		if (*ref->digest ? span_is(one, docker_reference_text(call, &pinned))
+				 : span_is(one, docker_reference_text(call, &tagged)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * By its id: the engine found it, though not under the name.  A document
+ * without names is taken by the name that found it, unless that may be an id.
+ */
+static bool is_by_id(struct backend_call *call, const char *given, const struct jv *names,
+		     const struct docker_reference *ref)
+{
+	if (!ref->valid)
+		return true;
+	if (is_named(call, names, ref) || *ref->digest)
+		return false;
+	return names->count || docker_looks_like_id(span_of(given));
+}
+
+static void say_reference(struct docker_reading *r, const struct docker_reference *ref)
+{
+	docker_fact(r, "image.name", jv_string(ref->name));
+	if (*ref->tag)
+		docker_fact(r, "image.tag", jv_string(ref->tag));
+	if (*ref->digest)
+		docker_fact(r, "image.digest", jv_string(ref->digest));
+}
+
+static void say_found(struct docker_reading *r, const char *given, const struct jv *doc,
+		      const struct docker_reference *ref)
+{
+	struct jv names = names_of(r->call, doc);
+	bool by_id = is_by_id(r->call, given, &names, ref);
+
+	docker_fact(r, "image.present", jv_bool(true));
+	docker_fact(r, "image.id", jv_string(jv_str(doc, "Id", "")));
+	docker_fact(r, "image.by_id", jv_bool(by_id));
+	if (by_id)
+		docker_fact(r, "image.names", names);
+	else
+		say_reference(r, ref);
+}
+
+static void say_missing(struct docker_reading *r, const char *given,
+			const struct docker_reference *ref)
+{
+	docker_fact(r, "image.present", jv_bool(false));
+	docker_fact(r, "image.by_id", jv_bool(!ref->valid));
+	if (ref->valid)
+		say_reference(r, ref);
+	r->call->instead = (struct violation){.reason = REASON_image_absent,
+					      .rule = "canonical",
+					      .field = "Image",
+					      .value = docker_cut(r->call, span_of(given)),
+					      .text = missing_text(r->call, given, ref),
+					      .hint = ""};
+}
+
+/* Offline, and the file does not know it. */
+static void say_unknown(struct docker_reading *r, const char *given,
+			const struct docker_reference *ref)
+{
+	bool by_id = !ref->valid || span_starts(span_of(given), "sha256:");
+
+	docker_fact(r, "image.by_id", jv_bool(by_id));
+	if (!by_id)
+		say_reference(r, ref);
+}
+
+const struct lookup *docker_ask_image(struct backend_call *call, const char *given)
+{
+	struct docker_reference ref = docker_reference(call->arena, span_of(given));
+
+	if (!ref.valid && !docker_looks_like_id(span_of(given))) {
+		docker_refuse(call, REASON_image, "Image", given)->text =
+			"this is no reference of an image";
+		return NULL;
+	}
+	return docker_ask(call, docker_target(call, "/images/", span_of(given), "/json"), "images",
+			  given);
+}
+
+void docker_read_image(struct docker_reading *r, const char *given, const struct lookup *answer)
+{
+	struct docker_reference ref = docker_reference(r->call->arena, span_of(given));
+
+	if (ref.valid && !*ref.tag && !*ref.digest)
+		ref.tag = "latest";
+	docker_fact(r, "image.given", jv_string(given));
+	if (!answer->status)
+		say_unknown(r, given, &ref);
+	else if (answer->status == 404)
+		say_missing(r, given, &ref);
+	else if (answer->status == 200 && *jv_str(&answer->body, "Id", ""))
+		say_found(r, given, &answer->body, &ref);
+	else
+		docker_refuse(r->call, REASON_engine_reply, "Image", given);
+}
+
+/* --- pull and import --- */
+
+static void refuse_query(struct backend_call *call, const char *key, const char *text)
+{
+	docker_refuse(call, REASON_query, docker_text(call, "query.%s", key), NULL)->text = text;
+}
+
+static const char *value_of(struct backend_call *call, const char *key)
+{
+	struct span v = docker_query_value(call->req, key);
+
+	return docker_text(call, "%.*s", SPAN_FMT(v));
+}
+
+static void add_query(struct backend_call *call, const char *key, const char *value)
+{
+	if (*value)
+		jv_set(call->arena, &docker_state(call)->body, key, jv_string(value));
+}
+
+static void keep_query(struct backend_call *call, const char *key)
+{
+	add_query(call, key, value_of(call, key));
+}
+
+/* The reference that fromImage and tag make together; not valid: refused. */
+static struct docker_reference pulled(struct backend_call *call)
+{
+	const char *image = value_of(call, "fromImage"), *tag = value_of(call, "tag");
+	struct docker_reference ref = docker_reference(call->arena, span_of(image));
+	bool digest = strchr(tag, ':') != NULL;
+	struct docker_reference both;
+
+	if (ref.valid && *tag && (*ref.tag || *ref.digest)) {
+		refuse_query(call, "tag", "fromImage names a tag or digest already");
+		return (struct docker_reference){.tag = "", .digest = ""};
+	}
+	if (ref.valid && *tag) {
+		both = docker_reference(call->arena, span_of(docker_text(call, "%s%s%s", ref.name,
+									 digest ? "@" : ":", tag)));
+		ref = both;
+	}
+	if (!ref.valid)
+		docker_refuse(call, REASON_image, "query.fromImage", image)->text =
+			"this is no reference of an image";
+	return ref;
+}
+
+static bool check_registry_auth(struct backend_call *call)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789+/=_-";
+
+	for (size_t i = 0; i < call->req->header_count; i++) {
+		const struct pair *h = &call->req->headers[i];
+		bool fine = h->value.len <= 8192;
+
+		if (!span_is(h->key, "x-registry-auth"))
+			continue;
+		for (size_t k = 0; fine && k < h->value.len; k++)
+			fine = memchr(letters, h->value.at[k], sizeof(letters) - 1) != NULL;
+		if (fine)
+			continue;
+		docker_refuse(call, REASON_header, "X-Registry-Auth", NULL);
+		return false;
+	}
+	return true;
+}
+
+static void step_pull(struct backend_call *call, struct docker_reading *r)
+{
+	struct docker_reference ref = pulled(call);
+	const char *tag = *ref.digest ? ref.digest : ref.tag;
+
+	if (!ref.valid || !check_registry_auth(call))
+		return;
+	if (docker_query_value(call->req, "repo").len) {
+		refuse_query(call, "repo", "repo goes with fromSrc");
+		return;
+	}
+	docker_fact(r, "pull.name", jv_string(ref.name));
+	docker_fact(r, "pull.import", jv_bool(false));
+	if (*tag)
+		docker_fact(r, "pull.tag", jv_string(tag));
+	add_query(call, "fromImage", ref.name);
+	add_query(call, "tag", tag);
+	keep_query(call, "platform");
+}
+
+/* Without what may stand before the host, which can be a password. */
+static const char *url_without_user(struct backend_call *call, const char *url)
+{
+	const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
+	const char *at = memrchr(host, '@', strcspn(host, "/?#"));
+
+	return at ? docker_text(call, "%.*s%s", (int)(host - url), url, at + 1) : url;
+}
+
+static void step_import(struct backend_call *call, struct docker_reading *r)
+{
+	const char *source = value_of(call, "fromSrc"), *repo = value_of(call, "repo");
+	const char *tag = value_of(call, "tag");
+	const char *given = docker_text(call, "%s%s%s", repo, *tag ? ":" : "", tag);
+	struct docker_reference ref = docker_reference(call->arena, span_of(given));
+	struct jv names = jv_array();
+
+	if (docker_query_value(call->req, "fromImage").len) {
+		refuse_query(call, "fromSrc", "fromImage and fromSrc exclude each other");
+		return;
+	}
+	if (*repo && !ref.valid) {
+		docker_refuse(call, REASON_image, "query.repo", given)->text =
+			"this is no reference of an image";
+		return;
+	}
+	if (ref.valid && !*ref.tag && !*ref.digest)
+		ref.tag = "latest";
+	if (ref.valid)
+		jv_push(call->arena, &names, jv_string(docker_reference_text(call, &ref)));
+	docker_fact(r, "pull.import", jv_bool(true));
+	docker_fact(r, "names", names);
+	if (strcmp(source, "-") != 0)
+		docker_fact(r, "pull.url",
+			    jv_string(docker_cut(call, span_of(url_without_user(call, source)))));
+	keep_query(call, "fromSrc");
+	add_query(call, "repo", ref.valid ? ref.name : "");
+	add_query(call, "tag", ref.valid ? ref.tag : "");
+	keep_query(call, "message");
+	keep_query(call, "platform");
+}
+
+void docker_step_pull(struct docker *d, struct backend_call *call)
+{
+	struct docker_reading r = {.d = d, .call = call, .facts = jv_object()};
+
+	docker_state(call)->body = jv_object();
+	if (call->op == OP_IMAGE_IMPORT)
+		step_import(call, &r);
+	else
+		step_pull(call, &r);
+	call->workload = (struct workload){.facts = r.facts};
+	docker_speak(d, call);
+}

@@ -1,0 +1,310 @@
+#include "backends/docker/docker_priv.h"
+
+#include <string.h>
+
+/* --- comparing what was made with what was sent --- */
+
+struct comparing {
+	struct backend_call *call;
+	const struct docker_state *st;
+	const struct jv *sent;          /* HostConfig */
+	const struct jv *config, *host; /* of what was made */
+};
+
+static const char *text_of(struct backend_call *call, const struct jv *v)
+{
+	struct buf b;
+	const char *ret;
+
+	if (!v)
+		return "null";
+	buf_init(&b, 65536);
+	jv_write(&b, v);
+	ret = docker_cut(call, buf_span(&b));
+	buf_fini(&b);
+	return ret;
+}
+
+static void differs(struct backend_call *call, const char *field, const char *made,
+		    const char *judged)
+{
+	struct violation *v = docker_refuse(call, REASON_not_as_judged, field, made);
+
+	v->text = docker_text(call, "%s is %s in what the engine made; %s was judged", field, made,
+			      judged);
+}
+
+static bool same(const struct jv *a, const struct jv *b)
+{
+	if (!a || jv_is_neutral(a))
+		return !b || jv_is_neutral(b);
+	return b && jv_equal(a, b);
+}
+
+static bool in_words(const char *words, const char *word)
+{
+	struct span rest = span_of(words), one;
+	bool more;
+
+	do {
+		more = span_cut(&rest, ' ', &one);
+		if (span_is(one, word))
+			return true;
+	} while (more);
+	return false;
+}
+
+/* What the engine may write where nothing was asked for. */
+static void compare_word(const struct comparing *c, const char *key, const char *defaults)
+{
+	const char *sent = jv_str(c->sent, key, ""), *made = jv_str(c->host, key, "");
+	bool fine = *sent ? strcmp(sent, made) == 0 : in_words(defaults, made);
+
+	if (!fine)
+		differs(c->call, docker_text(c->call, "HostConfig.%s", key), made,
+			*sent ? sent : "the default");
+}
+
+static void compare_same(const struct comparing *c, const char *key)
+{
+	const struct jv *sent = jv_get(c->sent, key), *made = jv_get(c->host, key);
+
+	if (!same(sent, made))
+		differs(c->call, docker_text(c->call, "HostConfig.%s", key), text_of(c->call, made),
+			text_of(c->call, sent));
+}
+
+/* Below one there is no limit. */
+static void compare_limit(const struct comparing *c, const char *key)
+{
+	int64_t sent = jv_num(c->sent, key, 0), made = jv_num(c->host, key, 0);
+
+	if ((sent > 0 || made > 0) && sent != made)
+		differs(c->call, docker_text(c->call, "HostConfig.%s", key),
+			docker_text(c->call, "%lld", (long long)made),
+			docker_text(c->call, "%lld", (long long)sent));
+}
+
+/* Without a wish the engine sets twice the memory. */
+static void compare_swap(const struct comparing *c)
+{
+	if (jv_num(c->sent, "MemorySwap", 0))
+		compare_same(c, "MemorySwap");
+}
+
+static const char *spelled(const struct comparing *c, const char *key, const struct jv *one)
+{
+	struct span s = one->kind == JV_STRING ? one->str : (struct span){"", 0};
+
+	if (strncmp(key, "Cap", 3) == 0)
+		return docker_capability(c->call, s);
+	return docker_text(c->call, "%.*s", SPAN_FMT(s));
+}
+
+static bool has_spelling(const struct comparing *c, const char *key, const struct jv *list,
+			 const char *text)
+{
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		if (strcmp(spelled(c, key, &list->items[i]), text) == 0)
+			return true;
+	return false;
+}
+
+static bool within(const struct comparing *c, const char *key, const struct jv *inner,
+		   const struct jv *outer)
+{
+	for (size_t i = 0; inner && inner->kind == JV_ARRAY && i < inner->count; i++)
+		if (!has_spelling(c, key, outer, spelled(c, key, &inner->items[i])))
+			return false;
+	return true;
+}
+
+/* Lists whose order says nothing. */
+static void compare_set(const struct comparing *c, const char *key)
+{
+	const struct jv *sent = jv_get(c->sent, key), *made = jv_get(c->host, key);
+
+	if (!within(c, key, sent, made) || !within(c, key, made, sent))
+		differs(c->call, docker_text(c->call, "HostConfig.%s", key), text_of(c->call, made),
+			text_of(c->call, sent));
+}
+
+static void compare_network(const struct comparing *c)
+{
+	const char *sent = jv_str(c->sent, "NetworkMode", "");
+	const char *made = jv_str(c->host, "NetworkMode", "");
+	bool plain = in_words("default bridge", *sent ? sent : "default");
+
+	if (strcmp(sent, made) != 0 && !(plain && in_words("default bridge", made)))
+		differs(c->call, "HostConfig.NetworkMode", made, *sent ? sent : "the default");
+}
+
+static void compare_host(const struct comparing *c)
+{
+	static const struct {
+		const char *key, *defaults;
+	} words[] = {
+		{"PidMode", " private"},           {"UTSMode", " private"},
+		{"UsernsMode", " private"},        {"IpcMode", " private shareable"},
+		{"CgroupnsMode", " private host"},
+	};
+	static const char *const equal[] = {
+		"Privileged",        "PublishAllPorts", "ReadonlyRootfs", "CgroupParent",
+		"DeviceCgroupRules", "DeviceRequests",  "Devices",        "Sysctls",
+		"OomKillDisable",    "VolumesFrom",
+	};
+	static const char *const sets[] = {"CapAdd", "CapDrop", "SecurityOpt", "GroupAdd", "Binds"};
+	static const char *const limits[] = {"Memory", "NanoCpus", "CpuQuota", "CpuPeriod",
+					     "PidsLimit"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		compare_word(c, words[i].key, words[i].defaults);
+	for (size_t i = 0; i < sizeof(equal) / sizeof(*equal); i++)
+		compare_same(c, equal[i]);
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
+		compare_set(c, sets[i]);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+		compare_limit(c, limits[i]);
+	compare_word(c, "Runtime", c->st->info->default_runtime);
+	compare_swap(c);
+	compare_network(c);
+	if (c->st->minor >= 43)
+		compare_same(c, "Annotations");
+}
+
+/* --- mounts: what the engine took them for --- */
+
+static const struct jv *judged_mount(const struct comparing *c, const char *target)
+{
+	const struct jv *list = jv_get(&c->call->workload.facts, "mounts");
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		const char *own = jv_str(&list->items[i], "target", "");
+
+		if (*own && strcmp(docker_clean_path(c->call, span_of(own)), target) == 0)
+			return &list->items[i];
+	}
+	return NULL;
+}
+
+static bool is_anonymous(const char *name)
+{
+	return strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64;
+}
+
+/* The image's own volumes were not asked for; they are new and empty. */
+static bool fits(const struct jv *made, const struct jv *judged)
+{
+	const char *type = jv_str(made, "Type", ""), *source = jv_str(judged, "source", "");
+
+	if (!judged)
+		return strcmp(type, "volume") == 0 && is_anonymous(jv_str(made, "Name", ""));
+	if (strcmp(type, jv_str(judged, "kind", "")) != 0 ||
+	    (jv_true(judged, "read_only") && jv_true(made, "RW")))
+		return false;
+	if (strcmp(type, "bind") == 0)
+		return strcmp(source, jv_str(made, "Source", "")) == 0;
+	if (strcmp(type, "volume") == 0 && *source)
+		return strcmp(source, jv_str(made, "Name", "")) == 0;
+	return true;
+}
+
+static void compare_mounts(const struct comparing *c, const struct jv *list)
+{
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
+		const char *target = jv_str(&list->items[i], "Destination", "");
+		const struct jv *judged = judged_mount(c, target);
+
+		if (!fits(&list->items[i], judged))
+			differs(c->call, docker_text(c->call, "Mounts[%zu]", i),
+				text_of(c->call, &list->items[i]),
+				judged ? text_of(c->call, judged) : "no such mount");
+	}
+}
+
+/* --- together --- */
+
+static void compare_config(const struct comparing *c, const struct jv *doc)
+{
+	const struct jv *user = jv_path(&c->call->workload.facts, "user");
+	const char *judged = jv_str(user, "effective", "");
+	const char *made = jv_str(c->config, "User", ""), *image = jv_str(doc, "Image", "");
+	const char *owner = docker_owner_of(jv_get(c->config, "Labels"));
+
+	if (strcmp(*made ? made : "root", judged) != 0)
+		differs(c->call, "Config.User", made, judged);
+	if (strcmp(image, c->st->image_id) != 0)
+		differs(c->call, "Image", image, c->st->image_id);
+	if (strcmp(owner, c->call->owner) != 0)
+		differs(c->call, "Config.Labels." GATE_LABEL_OWNER, owner, c->call->owner);
+}
+
+static void compare(struct backend_call *call, const struct jv *doc)
+{
+	static const struct jv nothing = {.kind = JV_OBJECT};
+	const struct docker_state *st = docker_state(call);
+	const struct jv *sent = jv_get(&st->sent, "HostConfig");
+	struct comparing c = {.call = call,
+			      .st = st,
+			      .sent = sent ? sent : &nothing,
+			      .config = jv_get(doc, "Config"),
+			      .host = jv_get(doc, "HostConfig")};
+
+	if (!c.config || !c.host || strcmp(jv_str(doc, "Id", ""), st->created) != 0) {
+		docker_refuse(call, REASON_not_as_judged, "Id", jv_str(doc, "Id", ""))->text =
+			"what was made cannot be inspected";
+		return;
+	}
+	compare_config(&c, doc);
+	compare_host(&c);
+	compare_mounts(&c, jv_get(doc, "Mounts"));
+}
+
+/* --- check --- */
+
+static bool is_id(const char *s)
+{
+	return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
+}
+
+static const char *id_in(struct backend_call *call, struct span reply)
+{
+	enum jv_fault fault;
+	struct err err = {0};
+	struct jv doc;
+
+	if (jv_parse(call->arena, reply, &doc, &fault, &err) < 0)
+		return "";
+	return jv_str(&doc, "Id", "");
+}
+
+enum step docker_check(struct backend *be, struct backend_call *call, struct span reply)
+{
+	struct docker_state *st = docker_state(call);
+	const struct lookup *answer;
+
+	(void)be;
+	docker_harvest(call);
+	call->refused = (struct violations){.count = 0};
+	st->sealed = false;
+	if (!st->created)
+		st->created = id_in(call, reply);
+	if (!is_id(st->created)) {
+		st->created = "";
+		docker_refuse(call, REASON_engine_reply, "Id", NULL);
+		return STEP_REFUSED;
+	}
+	answer =
+		docker_ask(call, docker_target(call, "/containers/", span_of(st->created), "/json"),
+			   "containers", st->created);
+	if (answer && answer->status == 200)
+		compare(call, &answer->body);
+	else if (answer)
+		docker_refuse(call, REASON_not_as_judged, "Id", st->created)->text =
+			"what was made cannot be inspected";
+	if (arena_spent(call->arena))
+		docker_refuse(call, REASON_no_memory, NULL, NULL);
+	if (call->refused.count)
+		return STEP_REFUSED;
+	return answer ? STEP_READY : STEP_LOOKUP;
+}

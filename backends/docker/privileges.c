@@ -1,0 +1,279 @@
+#include "backends/docker/docker_priv.h"
+
+#include <string.h>
+
+/* --- users --- */
+
+/* A number as Go's Atoi reads it: 1 if it is zero, 0 if not, -1 if it is none. */
+static int is_zero(struct span s)
+{
+	bool zero = true;
+
+	if (s.len && (s.at[0] == '+' || s.at[0] == '-'))
+		s = span_skip(s, 1);
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.at[i] < '0' || s.at[i] > '9')
+			return -1;
+		zero = zero && s.at[i] == '0';
+	}
+	return s.len && (zero || s.len <= 10) ? zero : -1;
+}
+
+/* A name other than root may have any number in the image. */
+static bool part_is_root(struct span part, bool *known)
+{
+	int zero = is_zero(part);
+
+	if (zero >= 0)
+		return zero;
+	if (span_is(part, "root"))
+		return true;
+	*known = false;
+	return false;
+}
+
+bool docker_user_is_root(struct span user, bool *ret_known)
+{
+	struct span group = user, name;
+	bool has_group = span_cut(&group, ':', &name), known = true;
+	bool root = !name.len || part_is_root(name, &known);
+
+	if (has_group && group.len)
+		root = part_is_root(group, &known) || root;
+	*ret_known = known || root;
+	return root;
+}
+
+void docker_read_user(struct docker_reading *r, const char *image_user, bool image_known)
+{
+	const char *given = jv_str(r->config, "User", "");
+	const char *user = *given ? given : image_user;
+	bool known, root;
+
+	docker_fact(r, "user.given", jv_string(given));
+	if (!*given && !image_known)
+		return;
+	docker_fact(r, "user.effective", jv_string(*user ? user : "root"));
+	root = docker_user_is_root(span_of(user), &known);
+	if (known)
+		docker_fact(r, "user.root", jv_bool(root));
+}
+
+/* --- capabilities --- */
+
+/* Beyond ASCII Go's upper case would make other letters of it; no capability is written so. */
+const char *docker_capability(struct backend_call *call, struct span given)
+{
+	char *name = arena_strndup(call->arena, given.at, given.len);
+
+	if (!name || given.len > 64)
+		return "";
+	for (char *p = name; *p; p++) {
+		if (*p >= 'a' && *p <= 'z')
+			*p = (char)(*p - 32);
+		if ((*p < 'A' || *p > 'Z') && (*p < '0' || *p > '9') && *p != '_')
+			return "";
+	}
+	return strncmp(name, "CAP_", 4) == 0 ? name + 4 : name;
+}
+
+/* Each of these leads to the host, or undoes what holds the container. */
+static bool is_strong(const char *capability)
+{
+	static const char *const strong[] = {
+		"ALL",      "BPF",        "DAC_READ_SEARCH", "NET_ADMIN", "PERFMON", "SYS_ADMIN",
+		"SYS_BOOT", "SYS_MODULE", "SYS_PTRACE",      "SYS_RAWIO", "SYSLOG",
+	};
+
+	for (size_t i = 0; i < sizeof(strong) / sizeof(*strong); i++)
+		if (strcmp(capability, strong[i]) == 0)
+			return true;
+	return false;
+}
+
+static void read_capability(struct docker_reading *r, const char *key, size_t i, struct span given)
+{
+	bool adds = strcmp(key, "CapAdd") == 0;
+	const char *field = docker_text(r->call, "HostConfig.%s[%zu]", key, i);
+	const char *name = docker_capability(r->call, given);
+	struct jv *entry;
+
+	if (!*name) {
+		docker_refuse(r->call, REASON_capability, field, docker_cut(r->call, given));
+		return;
+	}
+	if (!adds) {
+		jv_push(r->call->arena, docker_fact_list(r, "capabilities.drop"), jv_string(name));
+		if (strcmp(name, "ALL") == 0)
+			docker_fact(r, "capabilities.drop_all", jv_bool(true));
+		return;
+	}
+	entry = jv_push(r->call->arena, docker_fact_list(r, "capabilities.add"), jv_object());
+	jv_set(r->call->arena, entry, "name", jv_string(name));
+	jv_set(r->call->arena, entry, "field", jv_string(field));
+	if (is_strong(name))
+		docker_lower(r, ISOLATION_NONE, field, name, "this capability reaches the host");
+}
+
+static void read_capabilities(struct docker_reading *r)
+{
+	static const char *const keys[] = {"CapAdd", "CapDrop"};
+
+	docker_fact(r, "capabilities.drop_all", jv_bool(false));
+	for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
+		const struct jv *list = jv_get(r->host, keys[k]);
+
+		for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+			if (list->items[i].kind == JV_STRING)
+				read_capability(r, keys[k], i, list->items[i].str);
+	}
+}
+
+/* --- security options --- */
+
+/* As the engine takes it apart: '=' before ':', else a bare word. */
+static void split_option(struct span option, struct span *ret_name, struct span *ret_value)
+{
+	struct span rest = option;
+
+	if (!memchr(option.at, '=', option.len) && !memchr(option.at, ':', option.len)) {
+		*ret_name = option;
+		*ret_value = (struct span){"", 0};
+		return;
+	}
+	span_cut(&rest, memchr(option.at, '=', option.len) ? '=' : ':', ret_name);
+	*ret_value = rest;
+}
+
+static bool is_yes(struct span v)
+{
+	static const char *const yes[] = {"", "1", "t", "T", "true", "True", "TRUE"};
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)
+		if (span_is(v, yes[i]))
+			return true;
+	return false;
+}
+
+static void weigh_option(struct docker_reading *r, struct span name, struct span value,
+			 const char *field)
+{
+	const char *text = docker_cut(r->call, value);
+	bool off = span_is(value, "unconfined");
+
+	if (span_is(name, "seccomp") && !span_is(value, "builtin"))
+		docker_lower_step(r, field, text, "the system call filter is off or another one");
+	else if (span_is(name, "apparmor") && off)
+		docker_lower_step(r, field, text, "AppArmor is off");
+	else if (span_is(name, "disable") || (span_is(name, "label") && span_is(value, "disable")))
+		docker_lower_step(r, field, text, "labels are off");
+	else if (span_is(name, "writable-cgroups"))
+		docker_lower_step(r, field, text, "control groups can be written");
+}
+
+static void read_option(struct docker_reading *r, size_t i, struct span option)
+{
+	const char *field = docker_text(r->call, "HostConfig.SecurityOpt[%zu]", i);
+	struct span name, value;
+	struct jv *entry;
+
+	split_option(option, &name, &value);
+	if (span_is(name, "no-new-privileges")) {
+		docker_fact(r, "no_new_privileges", jv_bool(is_yes(value)));
+		if (is_yes(value))
+			return;
+	}
+	entry = jv_push(r->call->arena, docker_fact_list(r, "security"), jv_object());
+	jv_set(r->call->arena, entry, "name", jv_string(docker_cut(r->call, name)));
+	jv_set(r->call->arena, entry, "value", jv_string(docker_cut(r->call, value)));
+	jv_set(r->call->arena, entry, "field", jv_string(field));
+	weigh_option(r, name, value, field);
+}
+
+static void read_security(struct docker_reading *r)
+{
+	const struct jv *list = jv_get(r->host, "SecurityOpt");
+
+	docker_fact(r, "no_new_privileges", jv_bool(r->info->no_new_privileges));
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		if (list->items[i].kind == JV_STRING)
+			read_option(r, i, list->items[i].str);
+}
+
+/* --- /proc and /sys --- */
+
+static bool holds(const struct jv *list, const char *path)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].kind == JV_STRING && span_is(list->items[i].str, path))
+			return true;
+	return false;
+}
+
+/* Whether an existing container keeps at least what every engine protects. */
+static bool keeps_paths(const struct jv *list, const char *const *least, size_t count)
+{
+	if (!list || list->kind != JV_ARRAY)
+		return !list || list->kind == JV_NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!holds(list, least[i]))
+			return false;
+	return true;
+}
+
+static void read_proc_paths(struct docker_reading *r)
+{
+	static const char *const masked[] = {
+		"/proc/acpi",       "/proc/kcore",       "/proc/keys", "/proc/latency_stats",
+		"/proc/timer_list", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",
+	};
+	static const char *const readonly[] = {
+		"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
+	};
+	const struct jv *mask = jv_get(r->host, "MaskedPaths");
+	const struct jv *keep = jv_get(r->host, "ReadonlyPaths");
+	bool same = (!mask || mask->kind == JV_NULL) && (!keep || keep->kind == JV_NULL);
+
+	if (r->made)
+		same = keeps_paths(mask, masked, sizeof(masked) / sizeof(*masked)) &&
+		       keeps_paths(keep, readonly, sizeof(readonly) / sizeof(*readonly));
+	docker_fact(r, "proc_paths", jv_string(same ? "default" : "changed"));
+	if (!same)
+		docker_lower(r, ISOLATION_NONE, "HostConfig.MaskedPaths", "",
+			     "the protection of /proc and /sys is altered");
+}
+
+/* --- together --- */
+
+static void read_groups(struct docker_reading *r)
+{
+	const struct jv *list = jv_get(r->host, "GroupAdd");
+
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
+		struct jv *entry;
+
+		if (list->items[i].kind != JV_STRING)
+			continue;
+		entry = jv_push(r->call->arena, docker_fact_list(r, "user.groups"), jv_object());
+		jv_set(r->call->arena, entry, "name",
+		       jv_string(docker_cut(r->call, list->items[i].str)));
+		jv_set(r->call->arena, entry, "field",
+		       jv_string(docker_text(r->call, "HostConfig.GroupAdd[%zu]", i)));
+	}
+}
+
+void docker_read_privileges(struct docker_reading *r)
+{
+	bool privileged = jv_true(r->host, "Privileged");
+
+	docker_fact(r, "privileged", jv_bool(privileged));
+	if (privileged)
+		docker_lower(r, ISOLATION_NONE, "HostConfig.Privileged", "true",
+			     "privileged mode gives the container the host");
+	read_capabilities(r);
+	read_security(r);
+	read_proc_paths(r);
+	read_groups(r);
+	docker_fact(r, "read_only", jv_bool(jv_true(r->host, "ReadonlyRootfs")));
+	docker_fact(r, "init", jv_bool(jv_true(r->host, "Init")));
+}

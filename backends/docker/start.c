@@ -1,0 +1,161 @@
+#include "backends/docker/docker_priv.h"
+
+#include <string.h>
+
+/* --- what an existing container is --- */
+
+/* The name was resolved when it was made; only an id says nothing by itself. */
+static bool read_made_image(struct docker_reading *r, const struct jv *doc)
+{
+	const char *given = jv_str(r->config, "Image", ""), *id = jv_str(doc, "Image", "");
+	struct docker_reference ref = docker_reference(r->call->arena, span_of(given));
+	const struct lookup *answer;
+	struct lookup itself = {.status = 200, .body = jv_object()};
+
+	if (ref.valid && !docker_looks_like_id(span_of(given))) {
+		jv_set(r->call->arena, &itself.body, "Id", jv_string(id));
+		docker_read_image(r, given, &itself);
+		return true;
+	}
+	answer = docker_ask(r->call, docker_target(r->call, "/images/", span_of(id), "/json"),
+			    "images", id);
+	if (!answer)
+		return false;
+	docker_read_image(r, given, answer);
+	r->call->instead = (struct violation){.reason = REASON_NONE};
+	return true;
+}
+
+/* What the engine writes where nothing was asked for is no choice of the caller. */
+static struct jv without_defaults(struct backend_call *call, const struct jv *host)
+{
+	struct jv copy = jv_object();
+	int64_t memory = jv_num(host, "Memory", 0);
+
+	for (size_t i = 0; i < host->count; i++) {
+		const struct jv_member *m = &host->members[i];
+		bool swap = span_is(m->key, "MemorySwap") && memory > 0 &&
+			    m->value.kind == JV_INT && m->value.i == memory * 2;
+		bool shm = span_is(m->key, "ShmSize") && m->value.kind == JV_INT &&
+			   m->value.i == 67108864;
+
+		if (!swap && !shm)
+			jv_add(call->arena, &copy, m->key, m->value);
+	}
+	return copy;
+}
+
+bool docker_read_made(struct docker *d, struct backend_call *call, const struct jv *doc,
+		      const struct jv *host, struct docker_reading *ret)
+{
+	const struct docker_info *info = docker_know(d, call);
+	const struct jv *config = jv_get(doc, "Config");
+	struct jv *own = arena_take(call->arena, sizeof(*own));
+
+	if (!info || !own)
+		return false;
+	if (!config || config->kind != JV_OBJECT || !host || host->kind != JV_OBJECT) {
+		docker_refuse(call, REASON_engine_reply, "HostConfig", NULL);
+		return false;
+	}
+	if (!docker_vet(call, SCHEMA_HOST, host, "HostConfig"))
+		return false;
+	*own = without_defaults(call, host);
+	*ret = (struct docker_reading){
+		.d = d,
+		.call = call,
+		.info = info,
+		.config = config,
+		.host = own,
+		.networking = jv_path(doc, "NetworkSettings.Networks"),
+		.made = true,
+		.id = jv_str(doc, "Id", ""),
+		.facts = jv_object(),
+	};
+	if (!read_made_image(ret, doc))
+		return false;
+	docker_read_user(ret, "", true);
+	return docker_read_workload(ret);
+}
+
+/* --- start, restart, unpause --- */
+
+/* Engines before 1.24 took a HostConfig here. */
+static bool has_start_body(struct backend_call *call)
+{
+	enum jv_fault fault = JV_FAULT_NONE;
+	struct err err = {0};
+	struct jv doc;
+
+	if (call->op != OP_CONTAINER_START || !call->req->body.len)
+		return false;
+	if (jv_parse(call->arena, call->req->body, &doc, &fault, &err) < 0)
+		return fault != JV_FAULT_EMPTY;
+	return doc.kind != JV_NULL && (doc.kind != JV_OBJECT || doc.count);
+}
+
+void docker_step_start(struct docker *d, struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	struct docker_reading r;
+	const struct jv *doc;
+
+	if (has_start_body(call)) {
+		docker_refuse(call, REASON_start_body, "body", NULL);
+		return;
+	}
+	doc = docker_container(d, call, st->name);
+	if (!doc)
+		return;
+	st->target = call->object.id;
+	docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
+}
+
+/* --- update --- */
+
+/* For these, zero is a value and not "leave it". */
+static bool is_pointer(struct span key)
+{
+	return span_is(key, "PidsLimit") || span_is(key, "OomKillDisable") ||
+	       span_is(key, "MemorySwappiness");
+}
+
+static bool changes(const struct jv_member *m)
+{
+	if (is_pointer(m->key))
+		return m->value.kind != JV_NULL;
+	if (span_is(m->key, "RestartPolicy"))
+		return *jv_str(&m->value, "Name", "") != '\0';
+	return !jv_is_neutral(&m->value);
+}
+
+/* The container's configuration as it would be afterwards. */
+static struct jv updated(struct backend_call *call, const struct jv *host, const struct jv *body)
+{
+	struct jv copy = jv_object();
+
+	for (size_t i = 0; host && host->kind == JV_OBJECT && i < host->count; i++)
+		jv_add(call->arena, &copy, host->members[i].key, host->members[i].value);
+	for (size_t i = 0; i < body->count; i++)
+		if (changes(&body->members[i]))
+			jv_set_span(call->arena, &copy, body->members[i].key,
+				    body->members[i].value);
+	return copy;
+}
+
+void docker_step_update(struct docker *d, struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	struct docker_reading r;
+	const struct jv *doc;
+	struct jv *host = arena_take(call->arena, sizeof(*host));
+
+	if (!host || !docker_body(call, SCHEMA_UPDATE))
+		return;
+	doc = docker_container(d, call, st->name);
+	if (!doc)
+		return;
+	st->target = call->object.id;
+	*host = updated(call, jv_get(doc, "HostConfig"), &st->body);
+	docker_read_made(d, call, doc, host, &r);
+}
