@@ -21,7 +21,7 @@
 #define PROFILES_MAX      256
 #define ITEMS_MAX         1024 /* checks and rules of an engine */
 #define PROFILE_ITEMS_MAX 128  /* rules of a profile, inherited ones included */
-#define EXTENDS_MAX       8    /* profiles above one another */
+#define EXTENDS_MAX       8    /* profiles above one */
 #define SOURCE_MAX        ((size_t)256 * 1024)
 #define NAME_MAX_LEN      64
 
@@ -53,6 +53,7 @@ struct profile {
 
 	struct jv given, settings; /* settings_priv.h */
 	const struct profile *parent;
+	int depth; /* profiles above it */
 	struct op_set granted;
 	enum rule_mode mode;
 	bool sees_all, hardens;

@@ -125,10 +125,12 @@ void facts_open(lua_State *lua)
 
 /* --- their size --- */
 
-static size_t string_size(struct span s)
+static size_t string_size(struct span s, bool exact)
 {
 	size_t n = 2;
 
+	if (!exact)
+		return 2 + 6 * s.len;
 	for (size_t i = 0; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.at[i];
 
@@ -149,7 +151,8 @@ static size_t number_size(const struct jv *v)
 	return (size_t)snprintf(text, sizeof(text), "%.17g", v->real);
 }
 
-size_t facts_size(const struct jv *v, size_t cap)
+/* Stops counting once it passes cap.  Not exact: every byte as if it were escaped. */
+static size_t size_of(const struct jv *v, size_t cap, bool exact)
 {
 	size_t n = 2;
 
@@ -163,20 +166,25 @@ size_t facts_size(const struct jv *v, size_t cap)
 	case JV_REAL:
 		return number_size(v);
 	case JV_STRING:
-		return string_size(v->str);
+		return string_size(v->str, exact);
 	case JV_ARRAY:
 		for (size_t i = 0; i < v->count && n <= cap; i++)
-			n += facts_size(&v->items[i], cap - n) + (i > 0);
+			n += size_of(&v->items[i], cap - n, exact) + (i > 0);
 		return n;
 	case JV_OBJECT:
 		for (size_t i = 0; i < v->count && n <= cap; i++) {
-			n += string_size(v->members[i].key) + 1 + (i > 0);
+			n += string_size(v->members[i].key, exact) + 1 + (i > 0);
 			if (n <= cap)
-				n += facts_size(&v->members[i].value, cap - n);
+				n += size_of(&v->members[i].value, cap - n, exact);
 		}
 		return n;
 	}
 	return n;
+}
+
+bool facts_fit(const struct jv *v, size_t cap)
+{
+	return size_of(v, cap, false) <= cap || size_of(v, cap, true) <= cap;
 }
 
 /* --- making them --- */

@@ -189,7 +189,7 @@ int engine_judge(struct engine *eng, const struct profile *p, const struct jv *f
 
 	begin(&call);
 	call.closed = !op_set_has(&p->granted, call.op);
-	if (facts_size(facts, FACTS_MAX) > FACTS_MAX) {
+	if (!facts_fit(facts, FACTS_MAX)) {
 		err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",
 			FACTS_MAX);
 		return trouble(&call, REASON_facts_too_large, err);
@@ -215,7 +215,7 @@ int engine_harden(struct engine *eng, const struct profile *p, const struct jv *
 	*ret_count = 0;
 	if (!p->hardens || operation_class(operation_of(facts)) != CLASS_LAUNCH)
 		return 0;
-	if (facts_size(facts, FACTS_MAX) > FACTS_MAX)
+	if (!facts_fit(facts, FACTS_MAX))
 		return err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",
 			       FACTS_MAX);
 	if (run(eng, harden_protected, &call, err) < 0)

@@ -28,6 +28,13 @@ static int where(lua_State *lua)
 	return ar.currentline;
 }
 
+/* A rule that runs must not make profiles: what they are made of outlives the judgement. */
+static void only_while_loading(lua_State *lua, const char *word)
+{
+	if (!engine_of(lua)->reading)
+		luaL_error(lua, "%s can only be said while a file is loaded", word);
+}
+
 static const char *keep(lua_State *lua, struct span s)
 {
 	const char *copy = arena_strndup(engine_of(lua)->memory, s.at, s.len);
@@ -53,6 +60,7 @@ static struct span take_name(lua_State *lua, const char *what)
 {
 	struct span name = {"", 0};
 
+	only_while_loading(lua, what);
 	if (lua_type(lua, 1) == LUA_TSTRING)
 		name.at = lua_tolstring(lua, 1, &name.len);
 	if (!is_name(name))
@@ -258,6 +266,7 @@ static int profile_table(lua_State *lua)
 	int line = (int)lua_tointeger(lua, lua_upvalueindex(2));
 	struct profile *p;
 
+	only_while_loading(lua, "profile");
 	name.len = strlen(name.at);
 	if (lua_gettop(lua) != 1 || !lua_istable(lua, 1))
 		return luaL_error(lua, "a table is expected: profile \"%s\" { ... }", name.at);
@@ -572,6 +581,7 @@ static int check_table(lua_State *lua)
 	struct engine *eng = engine_of(lua);
 	struct item *it;
 
+	only_while_loading(lua, "check");
 	name.len = strlen(name.at);
 	luaL_checktype(lua, 1, LUA_TTABLE);
 	it = new_item(lua, name);
@@ -613,6 +623,7 @@ static int word_check(lua_State *lua)
 /* harden(function(req, granted) ... end), once. */
 static int word_harden(lua_State *lua)
 {
+	only_while_loading(lua, "harden");
 	luaL_checktype(lua, 1, LUA_TFUNCTION);
 	lua_settop(lua, 1);
 	engine_of(lua)->harden_function = luaL_ref(lua, LUA_REGISTRYINDEX);

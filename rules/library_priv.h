@@ -6,7 +6,7 @@
  * instructions.  Tables are read raw.  Where a list is taken, a list of facts
  * will do as well.
  *
- * README of the words: assert error tostring tonumber type select ipairs pairs
+ * The words: assert error tostring tonumber type select ipairs pairs
  * (sorted) each get bytes glob listed; str.* (also as methods of strings);
  * table.insert remove concat sort unpack; math.*; image.*; path.*.
  */
@@ -41,8 +41,8 @@ const struct jv *facts_at(lua_State *lua, int index);
 
 void facts_open(lua_State *lua);
 
-/* Bytes that v takes as JSON; stops counting once it passes cap. */
-size_t facts_size(const struct jv *v, size_t cap);
+/* Whether v takes at most cap bytes as JSON. */
+bool facts_fit(const struct jv *v, size_t cap);
 
 /* --- for the parts of the library --- */
 

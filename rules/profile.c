@@ -91,8 +91,10 @@ static void sign(const struct engine *eng, struct profile *p)
 	struct hash h = eng->prelude_hash;
 	size_t n = 0;
 
-	for (const struct profile *q = p; q && n <= EXTENDS_MAX; q = q->parent)
+	for (const struct profile *q = p; q; q = q->parent) {
+		assert(n <= EXTENDS_MAX);
 		chain[n++] = q;
+	}
 	while (n-- > 0) {
 		const struct hash *file = &eng->source_hashes[chain[n]->source];
 
@@ -103,27 +105,43 @@ static void sign(const struct engine *eng, struct profile *p)
 	hash_hex(&h, p->hash);
 }
 
-static int resolve(struct engine *eng, struct profile *p, int depth, struct err *err)
+static int resolve(struct engine *eng, struct profile *p, struct err *err);
+
+/* Finds and resolves the profile that p extends, if there is one. */
+static int resolve_parent(struct engine *eng, struct profile *p, const char *name, struct err *err)
+{
+	struct profile *parent;
+
+	if (!*name)
+		return 0;
+	parent = find(eng, name);
+	if (!parent)
+		return unknown_parent(eng, p, name, err);
+	if (parent->progress == IN_PROGRESS) {
+		err_set(err, ERR_CONFIG, "\"%s\" extends itself, by way of others", parent->name);
+		return settings_blame(&p->at, "extends", err);
+	}
+	if (resolve(eng, parent, err) < 0)
+		return -1;
+	p->parent = parent;
+	p->depth = parent->depth + 1;
+	if (p->depth <= EXTENDS_MAX)
+		return 0;
+	err_set(err, ERR_CONFIG, "more than %d profiles in a row", EXTENDS_MAX);
+	return settings_blame(&p->at, "extends", err);
+}
+
+static int resolve(struct engine *eng, struct profile *p, struct err *err)
 {
 	const char *extends = jv_str(&p->given, "extends", "");
-	struct profile *parent = NULL;
+	const struct profile *parent;
 
 	if (p->progress == DONE)
 		return 0;
-	if (p->progress == IN_PROGRESS || depth > EXTENDS_MAX) {
-		err_set(err, ERR_CONFIG, "extends itself, or more than %d profiles in a row",
-			EXTENDS_MAX);
-		return settings_blame(&p->at, "extends", err);
-	}
 	p->progress = IN_PROGRESS;
-	if (*extends) {
-		parent = find(eng, extends);
-		if (!parent)
-			return unknown_parent(eng, p, extends, err);
-		if (resolve(eng, parent, depth + 1, err) < 0)
-			return -1;
-		p->parent = parent;
-	}
+	if (resolve_parent(eng, p, extends, err) < 0)
+		return -1;
+	parent = p->parent;
 	if (settings_complete(&p->at, &p->given, parent ? &parent->settings : NULL, extends,
 			      eng->memory, &p->settings, err) < 0 ||
 	    inherit_rules(p, err) < 0)
@@ -144,7 +162,7 @@ static int compare_names(const void *a, const void *b)
 int profile_resolve_all(struct engine *eng, struct err *err)
 {
 	for (size_t i = 0; i < eng->profile_count; i++)
-		if (resolve(eng, eng->profiles[i], 0, err) < 0)
+		if (resolve(eng, eng->profiles[i], err) < 0)
 			return -1;
 	if (eng->profile_count)
 		qsort(eng->profiles, eng->profile_count, sizeof(*eng->profiles), compare_names);
@@ -234,6 +252,6 @@ struct violation profile_refusal(const struct profile *p, enum operation op, str
 	snprintf(text, sizeof(text), "the profile \"%s\" does not grant %s", p->name, name);
 	snprintf(hint, sizeof(hint), "Ask the operator to add \"%s\"%s%s%s to operations.", name,
 		 *group ? " or \"" : "", group, *group ? "\"" : "");
-	return (struct violation){closed_reason(op), "operations", "", name, kept(a, text),
-				  kept(a, hint)};
+	return (struct violation){closed_reason(op), "operations", "", name,
+				  kept(a, text),     kept(a, hint)};
 }

@@ -33,32 +33,43 @@ struct checking {
 
 /* --- messages --- */
 
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether `setting =` stands in line, outside of strings in double quotes and comments. */
+static bool sets(struct span line, const char *setting)
+{
+	size_t len = strlen(setting);
+	bool quoted = false;
+
+	for (size_t i = 0; i + len <= line.len; i++) {
+		struct span behind = span_skip(line, i + len);
+
+		if (line.at[i] == '"')
+			quoted = !quoted;
+		if (quoted || (i && is_word(line.at[i - 1])))
+			continue;
+		if (line.at[i] == '-' && i + 1 < line.len && line.at[i + 1] == '-')
+			return false;
+		while (behind.len && (behind.at[0] == ' ' || behind.at[0] == '\t'))
+			behind = span_skip(behind, 1);
+		if (memcmp(line.at + i, setting, len) == 0 && behind.len && behind.at[0] == '=')
+			return true;
+	}
+	return false;
+}
+
 /* The line on which `setting =` stands, from the profile's first line on. */
 static int line_of(const struct place *at, const char *setting)
 {
 	struct span rest = at->text, line;
-	size_t len = strlen(setting);
 
-	for (int n = 1; rest.len; n++) {
-		const char *comment;
-
+	for (int n = 1; rest.len && *setting; n++) {
 		span_cut(&rest, '\n', &line);
-		comment = memmem(line.at, line.len, "--", 2);
-		if (comment)
-			line.len = (size_t)(comment - line.at);
-		if (n < at->line || !len)
-			continue;
-		for (size_t i = 0; i + len <= line.len; i++) {
-			struct span behind = span_skip(line, i + len);
-			bool starts = i == 0 || !(isalnum((unsigned char)line.at[i - 1]) ||
-						  line.at[i - 1] == '_');
-
-			while (behind.len && (behind.at[0] == ' ' || behind.at[0] == '\t'))
-				behind = span_skip(behind, 1);
-			if (starts && memcmp(line.at + i, setting, len) == 0 && behind.len &&
-			    behind.at[0] == '=')
-				return n;
-		}
+		if (n >= at->line && sets(line, setting))
+			return n;
 	}
 	return at->line;
 }

@@ -1,0 +1,162 @@
+#include "tests/unit/rules/kit.h"
+
+#include <stdio.h>
+
+/* "fact=value fact=value": what hardening wants for base with change merged in. */
+static const char *changes(struct engine *eng, const char *change)
+{
+	static char text[1024];
+	struct arena *a = arena_create(1 << 20);
+	struct jv facts = kit_merged(a, kit_create, change);
+	struct change list[CHANGES_MAX];
+	struct buf out;
+	struct err err = {0};
+	size_t count = 99;
+
+	buf_init(&out, sizeof(text) - 1);
+	CHECK_INT(change, 0,
+		  engine_harden(eng, engine_profile_at(eng, 0), &facts, a, list, &count, &err));
+	for (size_t i = 0; i < count; i++) {
+		buf_printf(&out, "%s%s=", i ? " " : "", harden_fact(list[i].what));
+		jv_write(&out, &list[i].value);
+		CHECK_INT(change, harden_kind(list[i].what), list[i].value.kind);
+		CHECK_STR(change, "harden", list[i].rule);
+	}
+	snprintf(text, sizeof(text), "%.*s", SPAN_FMT(buf_span(&out)));
+	buf_fini(&out);
+	arena_destroy(a);
+	return text;
+}
+
+#define W(x) "{\"workload\":{" x "}}"
+
+static void fills_what_is_absent(void **state)
+{
+	static const struct {
+		const char *label, *change, *want;
+	} rows[] = {
+		{"nothing is absent", "", ""},
+		{"not for what exists",
+		 "{\"operation\":{\"name\":\"container.start\"},\"workload\":{\"no_new_"
+		 "privileges\":false}}",
+		 ""},
+		{"nothing would run", "{\"workload\":null}", ""},
+		{"everything is absent",
+		 W("\"isolation\":{\"level\":\"process\",\"base\":\"process\",\"runtime\":\"runc\","
+		   "\"runtime_given\":"
+		   "false},\"network\":{\"given\":false,\"mode\":\"default\",\"endpoints\":[]},"
+		   "\"capabilities\":{"
+		   "\"drop_all\":false},\"no_new_privileges\":false,\"user\":{\"given\":\"\","
+		   "\"root\":true,"
+		   "\"effective\":\"root\"},\"limits\":{\"memory\":null,\"pids\":null}"),
+		 "isolation.runtime=\"runsc\" network.mode=\"none\" capabilities.drop_all=true "
+		 "no_new_privileges=true user.given=\"65534:65534\" limits.memory=2147483648 "
+		 "limits.pids=512"},
+		{"the runtime is strong enough",
+		 W("\"isolation\":{\"base\":\"kernel\",\"runtime\":\"runsc\",\"runtime_given\":"
+		   "false}"),
+		 ""},
+		{"the runtime is named",
+		 W("\"isolation\":{\"level\":\"process\",\"base\":\"process\",\"runtime_given\":"
+		   "true}"),
+		 ""},
+		{"the default runtime's own flags weaken it",
+		 W("\"isolation\":{\"level\":\"process\",\"base\":\"kernel\",\"runtime\":\"weak\","
+		   "\"runtime_given\":"
+		   "false,\"runtimes\":[{\"name\":\"weak\",\"level\":\"process\"},{\"name\":"
+		   "\"runsc\",\"level\":"
+		   "\"kernel\"}]}"),
+		 "isolation.runtime=\"runsc\""},
+		{"the preferred runtime is too weak here, the next is not",
+		 W("\"isolation\":{\"base\":\"process\",\"runtime\":\"runc\",\"runtime_given\":"
+		   "false,\"runtimes\":[{"
+		   "\"name\":\"runsc\",\"level\":\"process\"},{\"name\":\"kata\",\"level\":\"vm\"}]"
+		   "}"),
+		 "isolation.runtime=\"kata\""},
+		{"no runtime is strong enough",
+		 W("\"isolation\":{\"base\":\"process\",\"runtime_given\":false,\"runtimes\":[{"
+		   "\"name\":\"runc\","
+		   "\"level\":\"process\"}]}"),
+		 ""},
+		{"whether it was named is not known",
+		 W("\"isolation\":{\"base\":\"process\",\"runtime_given\":null}"), ""},
+		{"an end point is named, the mode is not",
+		 W("\"network\":{\"given\":false,\"mode\":\"default\"}"), ""},
+		{"the image's user is not known",
+		 W("\"user\":{\"given\":\"\",\"root\":null,\"effective\":null}"),
+		 "user.given=\"65534:65534\""},
+		{"root is asked for", W("\"user\":{\"given\":\"0\",\"root\":true}"), ""},
+		{"limits that are given stay", W("\"limits\":{\"memory\":99999999999}"), ""},
+	};
+	struct engine *eng = kit_open_ref();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		CHECK_STR(rows[i].label, rows[i].want, changes(eng, rows[i].change));
+	engine_close(eng);
+}
+
+static void settings_decide(void **state)
+{
+	static const struct {
+		const char *settings, *change, *want;
+	} rows[] = {
+		{"harden = false", W("\"no_new_privileges\":false"), ""},
+		{"doc = \"nothing said\"", W("\"no_new_privileges\":false"), ""},
+		{"harden = true, users = \"any\"", W("\"user\":{\"given\":\"\",\"root\":true}"),
+		 ""},
+		{"harden = true", W("\"limits\":{\"memory\":null,\"pids\":null}"), ""},
+		{"harden = true, limits = { cpus = 0.5 }", "", "limits.nano_cpus=500000000"},
+		{"harden = true, isolation = { min = \"vm\" }",
+		 W("\"isolation\":{\"base\":\"process\",\"runtime\":\"runc\",\"runtime_given\":"
+		   "false,\"runtimes\":[{"
+		   "\"name\":\"z\",\"level\":\"vm\"},{\"name\":\"b\",\"level\":\"vm\"},{\"name\":"
+		   "\"a\",\"level\":"
+		   "\"kernel\"}]}"),
+		 "isolation.runtime=\"b\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct engine *eng;
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "return profile \"p\" { operations = { \"container.run\" }, %s }",
+			 rows[i].settings);
+		eng = kit_open(text);
+		CHECK_STR(rows[i].settings, rows[i].want, changes(eng, rows[i].change));
+		engine_close(eng);
+	}
+}
+
+/* Trouble is an error, with no changes: the caller denies. */
+static void trouble_changes_nothing(void **state)
+{
+	struct engine *eng = kit_open_ref();
+	struct arena *a = arena_create(1 << 20);
+	struct jv facts = kit_merged(a, kit_create, W("\"user\":5,\"no_new_privileges\":false"));
+	struct change list[CHANGES_MAX];
+	struct err err = {0};
+	size_t count = 99;
+
+	(void)state;
+	CHECK_INT("fails", -1,
+		  engine_harden(eng, engine_profile(eng, "ref"), &facts, a, list, &count, &err));
+	CHECK_INT("kind", ERR_CONFIG, err.kind);
+	CHECK_INT("nothing", 0, count);
+	arena_destroy(a);
+	engine_close(eng);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fills_what_is_absent),
+		cmocka_unit_test(settings_decide),
+		cmocka_unit_test(trouble_changes_nothing),
+	};
+
+	jv_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

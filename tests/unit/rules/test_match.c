@@ -1,0 +1,333 @@
+#include "rules/match_priv.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static void globs(void **state)
+{
+	static const struct {
+		const char *pattern, *text;
+		int want;
+	} rows[] = {
+		{"", "", 1},
+		{"", "a", 0},
+		{"a", "a", 1},
+		{"a", "ab", 0},
+		{"ab", "a", 0},
+		{"*", "", 1},
+		{"*", "abc", 1},
+		{"*", "a/b", 0},
+		{"**", "a/b/c", 1},
+		{"a*", "a", 1},
+		{"a*c", "abbc", 1},
+		{"a*c", "ab/c", 0},
+		{"a**c", "ab/c", 1},
+		{"*/b", "a/b", 1},
+		{"*/b", "a/a/b", 0},
+		{"**/b", "a/a/b", 1},
+		{"**/b", "b", 0},
+		{"a?c", "abc", 1},
+		{"a?c", "a/c", 0},
+		{"?", "", 0},
+		{"*a*b", "xaxxb", 1},
+		{"*a*b", "xaxxbx", 0},
+		{"**a*b", "x/a/axb", 1},
+		{"**a*b", "x/a/ax/b", 0},
+		{"a**b*c", "a/x/bb/b1c", 1},
+		{"***", "a/b", 1},
+		{"com.docker.compose.*", "com.docker.compose.project", 1},
+		{"com.docker.compose.*", "com.docker.composeX", 0},
+		{"reg.example/team/*", "reg.example/team/app", 1},
+		{"reg.example/team/*", "reg.example/team/a/b", 0},
+		{"evil-reg.com", "evil-reg.com", 1},
+		{"a.c", "abc", 0},
+		{"[a]", "[a]", 1},
+		{"a\\*", "a\\b", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		CHECK_INT(rows[i].pattern, rows[i].want,
+			  glob_match(span_of(rows[i].pattern), span_of(rows[i].text)));
+	CHECK_INT("a NUL in the text", 0,
+		  glob_match(span_of("good*"), (struct span){"good\0x", 6}));
+	CHECK_INT("a NUL is not an end", 0,
+		  glob_match(span_of("good"), (struct span){"good\0x", 6}));
+}
+
+/* The slow and obvious way, to hold the fast one against. */
+static int slow_match(const char *p, const char *t)
+{
+	if (!*p)
+		return !*t;
+	if (p[0] == '*' && p[1] == '*')
+		return slow_match(p + 2, t) || (*t && slow_match(p, t + 1));
+	if (p[0] == '*')
+		return slow_match(p + 1, t) || (*t && *t != '/' && slow_match(p, t + 1));
+	if (p[0] == '?')
+		return *t && *t != '/' && slow_match(p + 1, t + 1);
+	return *p == *t && slow_match(p + 1, t + 1);
+}
+
+static void random_text(char *out, const char *letters, size_t room)
+{
+	size_t n = (size_t)rand() % room;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = letters[(size_t)rand() % strlen(letters)];
+	out[n] = '\0';
+}
+
+static void globs_agree_with_the_obvious(void **state)
+{
+	int hits = 0;
+
+	(void)state;
+	srand(1);
+	for (int i = 0; i < 200000; i++) {
+		char pattern[8], text[10];
+
+		random_text(pattern, "ab/**?", sizeof(pattern));
+		random_text(text, "ab/", sizeof(text));
+		CHECK_INT(pattern, slow_match(pattern, text),
+			  glob_match(span_of(pattern), span_of(text)));
+		hits += slow_match(pattern, text);
+	}
+	CHECK_INT("some match", 1, hits > 1000);
+}
+
+/* Whatever a covered pattern matches, the covering one matches too. */
+static void covering_is_sound(void **state)
+{
+	int covered = 0;
+
+	(void)state;
+	srand(2);
+	for (int i = 0; i < 60000; i++) {
+		char outer[7], inner[7], text[9];
+
+		random_text(outer, "ab/**?", sizeof(outer));
+		random_text(inner, "ab/**?", sizeof(inner));
+		if (!glob_covers(span_of(outer), span_of(inner)))
+			continue;
+		covered++;
+		for (int k = 0; k < 40; k++) {
+			random_text(text, "ab/", sizeof(text));
+			if (slow_match(inner, text))
+				CHECK_INT(outer, 1, slow_match(outer, text));
+		}
+	}
+	CHECK_INT("some cover", 1, covered > 1000);
+}
+
+static void covers(void **state)
+{
+	static const struct {
+		const char *outer, *inner;
+		int want;
+	} rows[] = {
+		{"a", "a", 1},          {"a", "b", 0},        {"*", "a*", 1},
+		{"a*", "*", 0},         {"*", "**", 0},       {"**", "*", 1},
+		{"?", "*", 0},          {"*", "?", 1},        {"a/*", "a/b", 1},
+		{"a/*", "a/b/c", 0},    {"a/**", "a/b/*", 1}, {"team-*", "team-a*", 1},
+		{"team-*", "team*", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		CHECK_INT(rows[i].outer, rows[i].want,
+			  glob_covers(span_of(rows[i].outer), span_of(rows[i].inner)));
+}
+
+static void image_references(void **state)
+{
+	static const struct {
+		const char *text, *name, *tag, *digest; /* name NULL: refused */
+	} rows[] = {
+		{"alpine", "docker.io/library/alpine", "", ""},
+		{"alpine:3.19", "docker.io/library/alpine", "3.19", ""},
+		{"library/alpine", "docker.io/library/alpine", "", ""},
+		{"docker.io/library/alpine", "docker.io/library/alpine", "", ""},
+		{"index.docker.io/library/alpine@sha256:ab", "docker.io/library/alpine", "",
+		 "sha256:ab"},
+		{"team/app:1", "docker.io/team/app", "1", ""},
+		{"reg.example/team/app:1@sha256:ab", "reg.example/team/app", "1", "sha256:ab"},
+		{"reg.example:5000/app", "reg.example:5000/app", "", ""},
+		{"reg.example:5000/app:2", "reg.example:5000/app", "2", ""},
+		{"localhost/app", "localhost/app", "", ""},
+		{"ghcr.io/acme/**@sha256:*", "ghcr.io/acme/**", "", "sha256:*"},
+		{"**", "**", "", ""},
+		{"*/app:1", "*/app", "1", ""},
+		{"", NULL, NULL, NULL},
+		{"app:", NULL, NULL, NULL},
+		{"app@", NULL, NULL, NULL},
+		{":1", NULL, NULL, NULL},
+		{"/app", NULL, NULL, NULL},
+		{"app/", NULL, NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct image_ref ref;
+		bool ok = image_parse(span_of(rows[i].text), &ref);
+
+		CHECK_INT(rows[i].text, rows[i].name != NULL, ok);
+		if (!ok)
+			continue;
+		CHECK_INT(rows[i].text, 1, span_is(ref.name, rows[i].name));
+		CHECK_INT(rows[i].text, 1, span_is(ref.tag, rows[i].tag));
+		CHECK_INT(rows[i].text, 1, span_is(ref.digest, rows[i].digest));
+	}
+}
+
+static void image_patterns(void **state)
+{
+	static const struct {
+		const char *pattern, *name, *tag, *digest;
+		int want;
+	} rows[] = {
+		{"a.b/c", "a.b/c", "1", "", 1},
+		{"a.b/c", "a.b/c", "", "sha256:x", 1},
+		{"a.b/c", "a.b/c", "1", "sha256:x", 1},
+		{"a.b/c:1", "a.b/c", "1", "", 1},
+		{"a.b/c:1", "a.b/c", "2", "", 0},
+		{"a.b/c:1", "a.b/c", "", "", 0},
+		{"a.b/c:1", "a.b/c", "1", "sha256:x", 0},
+		{"a.b/c:1*", "a.b/c", "1.2", "", 1},
+		{"a.b/c@sha256:x", "a.b/c", "", "sha256:x", 1},
+		{"a.b/c@sha256:x", "a.b/c", "1", "sha256:x", 1},
+		{"a.b/c@sha256:x", "a.b/c", "1", "sha256:y", 0},
+		{"a.b/c@sha256:*", "a.b/c", "1", "", 0},
+		{"a.b/*", "a.b/c/d", "1", "", 0},
+		{"a.b/**", "a.b/c/d", "1", "", 1},
+		{"**", "a.b/c/d", "1", "", 1},
+		{"**", "", "1", "", 0},
+		{"alpine", "docker.io/library/alpine", "3", "", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct image_ref ref;
+
+		CHECK_INT(rows[i].pattern, 1, image_parse(span_of(rows[i].pattern), &ref));
+		CHECK_INT(rows[i].pattern, rows[i].want,
+			  image_match(&ref, span_of(rows[i].name), span_of(rows[i].tag),
+				      span_of(rows[i].digest)));
+	}
+}
+
+static void paths(void **state)
+{
+	static const struct {
+		const char *path, *root;
+		int want;
+	} rows[] = {
+		{"/srv/ws", "/srv/ws", 1},
+		{"/srv/ws/a", "/srv/ws", 1},
+		{"/srv/ws-evil", "/srv/ws", 0},
+		{"/srv", "/srv/ws", 0},
+		{"/", "/srv/ws", 0},
+		{"/a", "/", 1},
+		{"/", "/", 1},
+		{"/srv/ws/../x", "/srv/ws", 0},
+		{"/srv/ws/.", "/srv/ws", 0},
+		{"/srv//ws", "/srv", 0},
+		{"/srv/ws/", "/srv/ws", 0},
+		{"srv/ws", "/srv", 0},
+		{"", "/", 0},
+		{"/srv/ws", "/srv/ws/", 0},
+		{"/srv/ws/..a", "/srv/ws", 1},
+		{"/srv/ws", "", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		CHECK_INT(rows[i].path, rows[i].want,
+			  path_within(span_of(rows[i].path), span_of(rows[i].root)));
+	CHECK_INT("a NUL", 0,
+		  path_within((struct span){"/srv/ws\0/../etc", 15}, span_of("/srv/ws")));
+}
+
+static void placeholders(void **state)
+{
+	static const struct {
+		const char *pattern, *name, *owner, *want; /* NULL: grants nothing */
+	} rows[] = {
+		{"/a/{identity.name}/w", "ann", "o", "/a/ann/w"},
+		{"/a/{identity.owner}", "", "o", "/a/o"},
+		{"/a", "", "", "/a"},
+		{"/a/{identity.name}", "", "o", NULL},
+		{"/a/{identity.name}", "..", "o", NULL},
+		{"/a/{identity.name}", ".", "o", NULL},
+		{"/a/{identity.name}", "b/../..", "o", NULL},
+		{"/a/{identity.name}", "b\nc", "o", NULL},
+		{"/a/{identity.nam}", "b", "o", "/a/{identity.nam}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char out[64] = "";
+		bool ok = path_fill(span_of(rows[i].pattern), span_of(rows[i].name),
+				    span_of(rows[i].owner), out, sizeof(out));
+
+		CHECK_INT(rows[i].pattern, rows[i].want != NULL, ok);
+		if (ok)
+			CHECK_STR(rows[i].pattern, rows[i].want, out);
+	}
+	CHECK_INT("too long", 0,
+		  path_fill(span_of("/abcdef"), span_of("x"), span_of("x"), (char[4]){0}, 4));
+}
+
+static void sizes(void **state)
+{
+	static const struct {
+		const char *text;
+		long long want; /* -1: no size */
+	} rows[] = {
+		{"0", 0},
+		{"512", 512},
+		{"64m", 64 << 20},
+		{"2GiB", 2LL << 30},
+		{"1k", 1024},
+		{"1kB", 1000},
+		{"3MB", 3000000},
+		{"1TiB", 1LL << 40},
+		{"1.5g", -1},
+		{"", -1},
+		{"g", -1},
+		{"-1", -1},
+		{"+1", -1},
+		{"1 g", -1},
+		{"1gib", -1},
+		{"0x10", -1},
+		{"9223372036854775807", INT64_MAX},
+		{"9223372036854775808", -1},
+		{"9223372036854775807k", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		int64_t n = -1;
+
+		CHECK_INT(rows[i].text, rows[i].want >= 0, size_parse(span_of(rows[i].text), &n));
+		if (rows[i].want >= 0)
+			CHECK_INT(rows[i].text, rows[i].want, n);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(globs),
+		cmocka_unit_test(globs_agree_with_the_obvious),
+		cmocka_unit_test(covering_is_sound),
+		cmocka_unit_test(covers),
+		cmocka_unit_test(image_references),
+		cmocka_unit_test(image_patterns),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(placeholders),
+		cmocka_unit_test(sizes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
