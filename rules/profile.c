@@ -118,7 +118,8 @@ static int resolve_parent(struct engine *eng, struct profile *p, const char *nam
 	if (!parent)
 		return unknown_parent(eng, p, name, err);
 	if (parent->progress == IN_PROGRESS) {
-		err_set(err, ERR_CONFIG, "\"%s\" extends itself, by way of others", parent->name);
+		err_set(err, ERR_CONFIG, "\"%s\" extends itself%s", parent->name,
+			parent == p ? "" : ", by way of others");
 		return settings_blame(&p->at, "extends", err);
 	}
 	if (resolve(eng, parent, err) < 0)

@@ -50,7 +50,7 @@ struct sandbox {
 	uint64_t deadline_ns;
 	enum sandbox_stop stop; /* latched */
 
-	char scratch[SANDBOX_TEXT_MAX]; /* where the library builds texts */
+	_Alignas(max_align_t) char scratch[SANDBOX_TEXT_MAX]; /* where the library builds texts */
 };
 
 /*

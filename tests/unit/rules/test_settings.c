@@ -122,7 +122,7 @@ static void wrong_settings_do_not_load(void **state)
 		{"egress = {}, networks = { \"a\" }",
 		 "egress: {} grants only the network 'none', so networks must be empty"},
 		{"extends = \"nobody\"", "extends: there is no profile \"nobody\""},
-		{"extends = \"p\"", "extends: extends itself"},
+		{"extends = \"p\"", "extends: \"p\" extends itself"},
 	};
 
 	(void)state;
