@@ -2,21 +2,6 @@
 
 #include <string.h>
 
-/* Of the container's facts, those that say how well the command is held. */
-static struct jv held_by(struct backend_call *call, const struct jv *facts)
-{
-	static const char *const keys[] = {"image", "isolation", "privileged", "user"};
-	struct jv ret = jv_object();
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		const struct jv *v = jv_get(facts, keys[i]);
-
-		if (v)
-			jv_set(call->arena, &ret, keys[i], *v);
-	}
-	return ret;
-}
-
 struct command {
 	const char *user, *program, *workdir;
 	bool privileged;
@@ -47,7 +32,10 @@ static void say_env(struct docker_reading *r, const struct jv *env)
 	}
 }
 
-/* The facts of a command in the container that doc shows. */
+/*
+ * The facts of a command, beside all those of the container that doc shows: a
+ * command is held no better than what it runs in, which others may have made.
+ */
 static void read_command(struct docker *d, struct backend_call *call, const struct jv *doc,
 			 const struct command *cmd)
 {
@@ -60,7 +48,6 @@ static void read_command(struct docker *d, struct backend_call *call, const stru
 			     "a privileged command has the host");
 		docker_finish_isolation(&r);
 	}
-	r.facts = held_by(call, &r.facts);
 	docker_fact(&r, "exec.privileged", jv_bool(cmd->privileged));
 	say_user(&r, cmd);
 	docker_fact(&r, "exec.program", jv_string(docker_cut(call, span_of(cmd->program))));

@@ -198,7 +198,7 @@ static void read_endpoints(struct docker_reading *r, const char *mode)
 		struct jv settings = settings_of(r, &m->value);
 
 		/* The one that the mode says goes without saying. */
-		if (r->made && !settings.count && strcmp(name, mode) == 0)
+		if (!settings.count && strcmp(name, mode) == 0)
 			continue;
 		add_endpoint(r, name, settings,
 			     docker_text(r->call, "NetworkingConfig.EndpointsConfig.%s", key));
