@@ -83,13 +83,12 @@ static void connect_new(struct supervisor *s, struct process *p)
 		process_connect(p, place(s, i));
 }
 
-/* What should run now: everything; while the workers finish, all but workers. */
+/* Workers come when there is a log and a resolver for them, and go before these. */
 static bool is_wanted(const struct supervisor *s, const struct process *p)
 {
-	if (is_leaving_place(s, p))
-		return false;
-	return s->stopping == STOPPING_NOT ||
-	       (s->stopping == STOPPING_WORKERS && p->role != ROLE_WORKER);
+	if (p->role == ROLE_WORKER)
+		return s->stopping == STOPPING_NOT && s->servers_ready && !is_leaving_place(s, p);
+	return s->stopping != STOPPING_REST;
 }
 
 static void start_missing(struct supervisor *s)
@@ -235,6 +234,7 @@ static void on_signals(struct supervisor *s)
 static void on_ready(struct supervisor *s, struct process *p)
 {
 	p->ready = true;
+	s->servers_ready |= s->auditor.ready && s->resolver.ready;
 	if (s->ever_ready || !supervisor_ready(s))
 		return;
 	s->ever_ready = true;

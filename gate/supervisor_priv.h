@@ -42,6 +42,7 @@ struct supervisor {
 	struct deaths deaths[ROLE_COUNT];
 	enum stopping stopping;
 	uint64_t stop_deadline_ms, next_look_ms, started_ms;
+	bool servers_ready; /* auditor and resolver were, once */
 	bool ever_ready, failed;
 	struct err failure;
 	int epoll, signals, kernel_log;
