@@ -187,8 +187,8 @@ static void worker_works(void)
 	confined(ROLE_WORKER);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	need(fd);
-	need(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-	need((int)write(ends[0], "x", 1));
+	need(pipe2(ends, O_CLOEXEC));
+	need((int)write(ends[1], "x", 1));
 	mem = malloc(1 << 20);
 	need(mem ? 0 : -1);
 	memset(mem, 1, 1 << 20);
