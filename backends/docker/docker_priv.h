@@ -362,6 +362,9 @@ struct jv *docker_fact_list(struct docker_reading *r, const char *path);
 /* True if user is root in any spelling; *ret_known: false for a name of which it is not known. */
 bool docker_user_is_root(struct span user, bool *ret_known);
 
+/* Whether an existing container's /proc and /sys are protected at least as every engine does. */
+bool docker_keeps_proc_paths(const struct jv *host);
+
 /* Upper case without CAP_; "" if it is none. */
 const char *docker_capability(struct backend_call *call, struct span given);
 

@@ -139,6 +139,15 @@ static void compare_network(const struct comparing *c)
 		differs(c->call, "HostConfig.NetworkMode", made, *sent ? sent : "the default");
 }
 
+static void compare_proc_paths(const struct comparing *c)
+{
+	const char *judged = jv_str(&c->call->workload.facts, "proc_paths", "");
+
+	if (strcmp(judged, "default") == 0 && !docker_keeps_proc_paths(c->host))
+		differs(c->call, "HostConfig.MaskedPaths",
+			text_of(c->call, jv_get(c->host, "MaskedPaths")), "the default");
+}
+
 static void compare_host(const struct comparing *c)
 {
 	static const struct {
@@ -168,6 +177,7 @@ static void compare_host(const struct comparing *c)
 	compare_word(c, "Runtime", c->st->info->default_runtime);
 	compare_swap(c);
 	compare_network(c);
+	compare_proc_paths(c);
 	if (c->st->minor >= 43)
 		compare_same(c, "Annotations");
 }
@@ -250,7 +260,8 @@ static void compare(struct backend_call *call, const struct jv *doc)
 			      .config = jv_get(doc, "Config"),
 			      .host = jv_get(doc, "HostConfig")};
 
-	if (!c.config || !c.host || strcmp(jv_str(doc, "Id", ""), st->created) != 0) {
+	if (!c.config || c.config->kind != JV_OBJECT || !c.host || c.host->kind != JV_OBJECT ||
+	    strcmp(jv_str(doc, "Id", ""), st->created) != 0) {
 		docker_refuse(call, REASON_not_as_judged, "Id", jv_str(doc, "Id", ""))->text =
 			"what was made cannot be inspected";
 		return;

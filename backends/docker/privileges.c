@@ -221,7 +221,7 @@ static bool keeps_paths(const struct jv *list, const char *const *least, size_t 
 	return true;
 }
 
-static void read_proc_paths(struct docker_reading *r)
+bool docker_keeps_proc_paths(const struct jv *host)
 {
 	static const char *const masked[] = {
 		"/proc/acpi",       "/proc/kcore",       "/proc/keys", "/proc/latency_stats",
@@ -230,13 +230,20 @@ static void read_proc_paths(struct docker_reading *r)
 	static const char *const readonly[] = {
 		"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
 	};
+
+	return keeps_paths(jv_get(host, "MaskedPaths"), masked, sizeof(masked) / sizeof(*masked)) &&
+	       keeps_paths(jv_get(host, "ReadonlyPaths"), readonly,
+			   sizeof(readonly) / sizeof(*readonly));
+}
+
+static void read_proc_paths(struct docker_reading *r)
+{
 	const struct jv *mask = jv_get(r->host, "MaskedPaths");
 	const struct jv *keep = jv_get(r->host, "ReadonlyPaths");
 	bool same = (!mask || mask->kind == JV_NULL) && (!keep || keep->kind == JV_NULL);
 
 	if (r->made)
-		same = keeps_paths(mask, masked, sizeof(masked) / sizeof(*masked)) &&
-		       keeps_paths(keep, readonly, sizeof(readonly) / sizeof(*readonly));
+		same = docker_keeps_proc_paths(r->host);
 	docker_fact(r, "proc_paths", jv_string(same ? "default" : "changed"));
 	if (!same)
 		docker_lower(r, ISOLATION_NONE, "HostConfig.MaskedPaths", "",

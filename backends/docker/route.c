@@ -104,32 +104,41 @@ static bool has_odd_bytes(struct span s)
 	return false;
 }
 
-/* Matches pattern from its first '{' on; what it stood for goes to *ret_name. */
-static bool matches_name(const char *pattern, const char *path, struct span *ret_name)
+/* How much of path the name at pattern stands for; *after is the rest of the pattern. */
+static size_t name_length(const char *pattern, const char *path, const char **after)
 {
 	const char *close = strchr(pattern, '}');
-	const char *after = close + 1;
-	size_t len = close[-1] == '*' ? strlen(path) : strcspn(path, "/"), tail = strlen(after);
+	size_t len = strlen(path), tail;
 
-	if (close[-1] == '*') {
-		if (len <= tail)
-			return false;
-		len -= tail;
-	}
-	*ret_name = (struct span){path, len};
-	return len && len <= DOCKER_NAME_MAX * 2 && !has_odd_bytes(*ret_name) &&
-	       strcmp(path + len, after) == 0;
+	*after = close + 1;
+	tail = strlen(*after);
+	if (close[-1] != '*')
+		return strcspn(path, "/");
+	return len > tail ? len - tail : 0;
 }
 
+/* *ret_name: what the first name of the pattern stands for. */
 static bool matches(const char *pattern, const char *path, struct span *ret_name)
 {
-	size_t same = strcspn(pattern, "{");
+	struct span name = {NULL, 0};
 
-	if (!pattern[same])
-		return strcmp(pattern, path) == 0;
-	if (strncmp(pattern, path, same) != 0)
-		return false;
-	return matches_name(pattern + same, path + same, ret_name);
+	for (;;) {
+		size_t same = strcspn(pattern, "{"), len;
+
+		if (strncmp(pattern, path, same) != 0)
+			return false;
+		path += same;
+		if (!pattern[same])
+			break;
+		len = name_length(pattern + same, path, &pattern);
+		if (!len || len > 2 * DOCKER_NAME_MAX || has_odd_bytes((struct span){path, len}))
+			return false;
+		if (!name.at)
+			name = (struct span){path, len};
+		path += len;
+	}
+	*ret_name = name;
+	return !*path;
 }
 
 static bool is_method(const char *method)

@@ -230,7 +230,7 @@ enum step drive_request(struct drive *d, const char *text)
 	enum step step;
 
 	read_request(d, span_of(text));
-	d->call.arena = d->arena;
+	d->call.arena = d->small ? d->small : d->arena;
 	d->call.req = &d->req;
 	d->call.owner = "alice";
 	d->call.id = "0191-decision";

@@ -18,6 +18,7 @@ struct drive {
 	struct canonical req;
 	struct backend_call call;
 	const struct jv *world;
+	struct arena *small; /* the call's arena, if not the same */
 	bool offline, unreachable;
 	int rounds;   /* how often answers were fetched */
 	size_t asked; /* lookups in all */

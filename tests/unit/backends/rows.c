@@ -1,6 +1,7 @@
 #include "tests/unit/backends/rows.h"
 
 #include "tests/unit/backends/drive.h"
+#include "tests/unit/backends/vocabulary.h"
 #include "tests/unit/check.h"
 
 #include <string.h>
@@ -228,6 +229,7 @@ static int run_row(const char *label, struct span text, const struct jv *world)
 	struct row r = {.d = &d, .label = label};
 	struct span rest = text, line, request = {NULL, 0};
 	bool asked = false;
+	char bad[600];
 
 	drive_start(&d, be, world);
 	while (rest.len) {
@@ -250,6 +252,9 @@ static int run_row(const char *label, struct span text, const struct jv *world)
 	}
 	if (!asked)
 		complain(&r, span_of("an expectation"), "none");
+	vocabulary_check(&d.call.workload.facts, bad, sizeof(bad));
+	if (*bad)
+		complain(&r, span_of("facts that are rows of workload.def"), bad);
 	drive_end(&d);
 	be->ops->close(be);
 	return r.wrong;

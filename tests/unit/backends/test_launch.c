@@ -1,0 +1,446 @@
+/* A launch after it was judged: hardening, what is sent, what came of it. */
+#include "tests/unit/backends/drive.h"
+#include "tests/unit/backends/vocabulary.h"
+#include "tests/unit/check.h"
+
+#include <string.h>
+
+/* The request of which data/world.json holds what a real engine made: container "full". */
+#define FULL                                                                                       \
+	"POST /v1.41/containers/create?name=full\n"                                                \
+	"{\"Image\":\"busybox\",\"User\":\"1000:1000\",\"Cmd\":[\"sleep\",\"1000\"],"              \
+	"\"HostConfig\":{\"Runtime\":\"runsc\",\"NetworkMode\":\"none\",\"CapDrop\":[\"ALL\"],"    \
+	"\"SecurityOpt\":[\"no-new-privileges\"],\"Memory\":536870912,"                            \
+	"\"NanoCpus\":1500000000,\"PidsLimit\":100,\"ReadonlyRootfs\":true,\"Init\":true,"         \
+	"\"Binds\":[\"/srv/./ws:/w:ro\",\"v1:/v\"],\"Tmpfs\":{\"/run\":\"size=10m\"},"             \
+	"\"Mounts\":[{\"Type\":\"tmpfs\",\"Target\":\"/"                                           \
+	"t\",\"TmpfsOptions\":{\"SizeBytes\":1000000}}]}}"
+
+#define FULL_ID "787a0701953e5ff869860b6a5875befc1875e159858768fb0d2c9423b642fac0"
+
+static struct backend *opened(void)
+{
+	const struct backend_conf conf = {.name = "t"};
+	struct err err = {0};
+
+	return backend_find("docker")->open(&conf, &err);
+}
+
+static enum step check(struct drive *d, const char *reply)
+{
+	enum step step;
+
+	while ((step = d->be->ops->check(d->be, &d->call, span_of(reply))) == STEP_LOOKUP)
+		drive_answer(d);
+	return step;
+}
+
+/* Sets the value at a path of objects and arrays in a copy-free tree. */
+static void set_at(struct arena *a, struct jv *doc, const char *path, const char *json)
+{
+	const char *dot = strrchr(path, '.');
+	char parent[200];
+	struct jv *at = doc;
+
+	if (dot) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(dot - path), path);
+		at = (struct jv *)drive_at(doc, parent);
+	}
+	CHECK_INT(path, 1, at != NULL);
+	jv_set(a, at, dot ? dot + 1 : path, drive_parse(a, json));
+}
+
+static void sends_exactly_what_was_judged(void **state)
+{
+	static const char want[] =
+		"{\"User\":\"1000:1000\",\"Cmd\":[\"sleep\",\"1000\"],\"Image\":\"busybox\","
+		"\"Labels\":{\"sallyport.owner\":\"alice\",\"sallyport.decision\":\"0191-"
+		"decision\"},"
+		"\"HostConfig\":{\"Binds\":[\"/srv/ws:/w:ro\",\"v1:/v\"],\"NetworkMode\":\"none\","
+		"\"Mounts\":[{\"Type\":\"tmpfs\",\"Target\":\"/"
+		"t\",\"TmpfsOptions\":{\"SizeBytes\":1000000}}],"
+		"\"CapDrop\":[\"ALL\"],\"ReadonlyRootfs\":true,\"SecurityOpt\":[\"no-new-"
+		"privileges\"],"
+		"\"Tmpfs\":{\"/run\":\"size=10m\"},\"Runtime\":\"runsc\",\"Init\":true,"
+		"\"Memory\":536870912,\"NanoCpus\":1500000000,\"PidsLimit\":100}}";
+	static const char head[] = "POST /v1.41/containers/create?name=full HTTP/1.1\r\n"
+				   "Host: docker\r\n"
+				   "Content-Type: application/json\r\n"
+				   "Content-Length: %zu\r\n\r\n";
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+	const char *body, *got;
+	char wanted[512];
+	struct drive d;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	CHECK_INT("step", STEP_READY, drive_request(&d, FULL));
+	got = drive_rendered(&d, &body);
+	snprintf(wanted, sizeof(wanted), head, strlen(want));
+	CHECK_STR("body", want, body);
+	CHECK_STR("head", wanted, got);
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+static void finds_what_is_not_as_judged(void **state)
+{
+	static const struct {
+		const char *path, *value;
+		const char *field; /* "": as judged all the same */
+	} rows[] = {
+		{"Name", "\"/full\"", ""},
+		{"HostConfig.CapDrop", "[\"all\"]", ""},
+		{"HostConfig.IpcMode", "\"shareable\"", ""},
+		{"HostConfig.CgroupnsMode", "\"private\"", ""},
+		{"HostConfig.SecurityOpt", "[]", "HostConfig.SecurityOpt"},
+		{"HostConfig.SecurityOpt", "[\"no-new-privileges\",\"seccomp=unconfined\"]",
+		 "HostConfig.SecurityOpt"},
+		{"HostConfig.Runtime", "\"runc\"", "HostConfig.Runtime"},
+		{"HostConfig.Privileged", "true", "HostConfig.Privileged"},
+		{"HostConfig.CapAdd", "[\"SYS_ADMIN\"]", "HostConfig.CapAdd"},
+		{"HostConfig.CapDrop", "null", "HostConfig.CapDrop"},
+		{"HostConfig.PidMode", "\"host\"", "HostConfig.PidMode"},
+		{"HostConfig.IpcMode", "\"host\"", "HostConfig.IpcMode"},
+		{"HostConfig.UTSMode", "\"host\"", "HostConfig.UTSMode"},
+		{"HostConfig.UsernsMode", "\"host\"", "HostConfig.UsernsMode"},
+		{"HostConfig.NetworkMode", "\"bridge\"", "HostConfig.NetworkMode"},
+		{"HostConfig.Binds", "[\"/srv/ws:/w:ro\",\"v1:/v\",\"/:/h\"]", "HostConfig.Binds"},
+		{"HostConfig.Devices", "[{\"PathOnHost\":\"/dev/sda\"}]", "HostConfig.Devices"},
+		{"HostConfig.DeviceCgroupRules", "[\"a *:* rwm\"]", "HostConfig.DeviceCgroupRules"},
+		{"HostConfig.Memory", "0", "HostConfig.Memory"},
+		{"HostConfig.NanoCpus", "0", "HostConfig.NanoCpus"},
+		{"HostConfig.PidsLimit", "null", "HostConfig.PidsLimit"},
+		{"HostConfig.ReadonlyRootfs", "false", "HostConfig.ReadonlyRootfs"},
+		{"HostConfig.Sysctls", "{\"a\":\"1\"}", "HostConfig.Sysctls"},
+		{"HostConfig.CgroupParent", "\"/x\"", "HostConfig.CgroupParent"},
+		{"HostConfig.OomKillDisable", "true", "HostConfig.OomKillDisable"},
+		{"HostConfig.GroupAdd", "[\"0\"]", "HostConfig.GroupAdd"},
+		{"HostConfig.MaskedPaths", "[]", "HostConfig.MaskedPaths"},
+		{"HostConfig.ReadonlyPaths", "[\"/proc/bus\"]", "HostConfig.MaskedPaths"},
+		{"Config.User", "\"0\"", "Config.User"},
+		{"Config.Labels", "{\"sallyport.owner\":\"bob\"}", "Config.Labels.sallyport.owner"},
+		{"Image", "\"sha256:0\"", "Image"},
+		{"Mounts",
+		 "[{\"Type\":\"bind\",\"Source\":\"/etc\",\"Destination\":\"/w\",\"RW\":false}]",
+		 "Mounts[0]"},
+		{"Mounts",
+		 "[{\"Type\":\"bind\",\"Source\":\"/srv/ws\",\"Destination\":\"/w\",\"RW\":true}]",
+		 "Mounts[0]"},
+		{"Mounts",
+		 "[{\"Type\":\"bind\",\"Source\":\"/srv/ws\",\"Destination\":\"/x\",\"RW\":false}]",
+		 "Mounts[0]"},
+		{"Mounts", "[{\"Type\":\"volume\",\"Name\":\"other\",\"Destination\":\"/v\"}]",
+		 "Mounts[0]"},
+		{"Mounts", "[{\"Type\":\"volume\",\"Name\":\"other\",\"Destination\":\"/x\"}]",
+		 "Mounts[0]"},
+		{"Mounts",
+		 "[{\"Type\":\"volume\",\"Name\":\"" FULL_ID "\",\"Destination\":\"/x\"}]", ""},
+		{"HostConfig", "null", "Id"},
+		{"Id", "\"x\"", "Id"},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct jv world = drive_json(a, "world.json");
+		struct jv *made = (struct jv *)jv_path(&world, "containers.full");
+		struct drive d;
+
+		set_at(a, made, rows[i].path, rows[i].value);
+		drive_start(&d, be, &world);
+		CHECK_INT(rows[i].path, STEP_READY, drive_request(&d, FULL));
+		drive_rendered(&d, NULL);
+		CHECK_INT(rows[i].path, *rows[i].field ? STEP_REFUSED : STEP_READY,
+			  check(&d, "{\"Id\":\"" FULL_ID "\",\"Warnings\":[]}"));
+		CHECK_STR("created", FULL_ID, be->ops->created(&d.call));
+		if (*rows[i].field) {
+			CHECK_INT(rows[i].path, REASON_not_as_judged,
+				  d.call.refused.list[0].reason);
+			CHECK_STR(rows[i].path, rows[i].field, d.call.refused.list[0].field);
+		}
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+static void undoes_what_was_made(void **state)
+{
+	static const char want[] = "DELETE /v1.41/containers/" FULL_ID "?force=1&v=1 HTTP/1.1\r\n"
+				   "Host: docker\r\n\r\n";
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+	struct outgoing out = {.streams_body = true};
+	struct err err = {0};
+	struct drive d;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	drive_request(&d, FULL);
+	drive_rendered(&d, NULL);
+	check(&d, "{\"Id\":\"" FULL_ID "\"}");
+	buf_init(&out.head, 4096);
+	buf_init(&out.body, 4096);
+	CHECK_INT("undo", 0, be->ops->undo(be, &d.call, &out, &err));
+	CHECK_STR("head", want, arena_strndup(a, buf_span(&out.head).at, buf_len(&out.head)));
+	CHECK_INT("body", 0, buf_len(&out.body));
+	CHECK_INT("streams", 0, out.streams_body);
+	buf_fini(&out.head);
+	buf_fini(&out.body);
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+static void trusts_no_odd_reply(void **state)
+{
+	static const char *const replies[] = {"",
+					      "{}",
+					      "[]",
+					      "{\"Id\":\"\"}",
+					      "{\"Id\":1}",
+					      "{\"Id\":\"../x\"}",
+					      "{\"Id\":\"787a\"}",
+					      "x"};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(replies) / sizeof(*replies); i++) {
+		struct outgoing out = {.streams_body = false};
+		struct err err = {0};
+		struct drive d;
+
+		drive_start(&d, be, &world);
+		drive_request(&d, FULL);
+		drive_rendered(&d, NULL);
+		CHECK_INT(replies[i], STEP_REFUSED, check(&d, replies[i]));
+		CHECK_INT(replies[i], REASON_engine_reply, d.call.refused.list[0].reason);
+		CHECK_STR(replies[i], "", be->ops->created(&d.call));
+		CHECK_INT(replies[i], -1, be->ops->undo(be, &d.call, &out, &err));
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* The engine does not answer the inspection: what was made cannot stay. */
+static void keeps_nothing_it_cannot_see(void **state)
+{
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+	struct drive d;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	drive_request(&d, FULL);
+	drive_rendered(&d, NULL);
+	d.unreachable = true;
+	CHECK_INT("away", STEP_REFUSED, check(&d, "{\"Id\":\"" FULL_ID "\"}"));
+	CHECK_STR("created", FULL_ID, be->ops->created(&d.call));
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* --- hardening --- */
+
+static void applies_each_change(void **state)
+{
+	static const struct {
+		enum harden what;
+		const char *value, *host;                 /* host: of the request, as JSON */
+		const char *part, *sent, *fact, *becomes; /* becomes: the fact, as JSON */
+	} rows[] = {
+		{HARDEN_RUNTIME, "\"runsc\"", "{}", "HostConfig.Runtime", "\"runsc\"",
+		 "isolation.level", "\"kernel\""},
+		{HARDEN_NETWORK, "\"none\"", "{\"NetworkMode\":\"default\"}",
+		 "HostConfig.NetworkMode", "\"none\"", "network.mode", "\"none\""},
+		{HARDEN_CAP_DROP_ALL, "true", "{\"CapDrop\":[\"MKNOD\"],\"CapAdd\":[\"CHOWN\"]}",
+		 "HostConfig.CapDrop", "[\"ALL\"]", "capabilities.drop_all", "true"},
+		{HARDEN_NO_NEW_PRIVILEGES, "true",
+		 "{\"SecurityOpt\":[\"no-new-privileges=false\",\"label=user:x\"]}",
+		 "HostConfig.SecurityOpt", "[\"no-new-privileges\",\"label=user:x\"]",
+		 "no_new_privileges", "true"},
+		{HARDEN_MEMORY, "1048576", "{\"MemorySwap\":-1}", "HostConfig.MemorySwap",
+		 "1048576", "limits.memory", "1048576"},
+		{HARDEN_CPUS, "2000000000", "{\"CpuQuota\":5}", "HostConfig.CpuQuota", "0",
+		 "limits.nano_cpus", "2000000000"},
+		{HARDEN_PIDS, "256", "null", "HostConfig.PidsLimit", "256", "limits.pids", "256"},
+		{HARDEN_USER, "\"65534:65534\"", "{}", "User", "\"65534:65534\"", "user.root",
+		 "false"},
+		{HARDEN_READ_ONLY, "true", "{\"ReadonlyRootfs\":false}",
+		 "HostConfig.ReadonlyRootfs", "true", "read_only", "true"},
+		{HARDEN_INIT, "true", "{}", "HostConfig.Init", "true", "init", "true"},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	CHECK_INT("rows", HARDEN_COUNT - 1, sizeof(rows) / sizeof(*rows));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct change c = {.what = rows[i].what, .rule = "t", .field = ""};
+		const char *label = harden_fact(rows[i].what), *text;
+		char request[512], bad[300];
+		struct err err = {0};
+		struct drive d;
+		struct jv body;
+
+		snprintf(request, sizeof(request),
+			 "POST /v1.41/containers/create\n{\"Image\":\"alpine\",\"HostConfig\":%s,"
+			 "\"NetworkingConfig\":{\"EndpointsConfig\":{\"default\":{}}}}",
+			 rows[i].host);
+		drive_start(&d, be, &world);
+		CHECK_INT(label, STEP_READY, drive_request(&d, request));
+		c.value = drive_parse(d.arena, rows[i].value);
+		CHECK_INT(label, 0, be->ops->apply(be, &d.call, &c, 1, &err));
+		CHECK_INT(label, 1, *c.field != '\0');
+		CHECK_STR(label, rows[i].becomes,
+			  drive_text(d.arena, drive_at(&d.call.workload.facts, rows[i].fact)));
+		vocabulary_check(&d.call.workload.facts, bad, sizeof(bad));
+		CHECK_STR(label, "", bad);
+		drive_rendered(&d, &text);
+		body = drive_parse(d.arena, text);
+		CHECK_STR(label, rows[i].sent, drive_text(d.arena, drive_at(&body, rows[i].part)));
+		if (rows[i].what == HARDEN_NETWORK)
+			CHECK_STR(label, "(absent)",
+				  drive_text(d.arena, drive_at(&body, "NetworkingConfig."
+								      "EndpointsConfig")));
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+static void refuses_changes_that_do_not_fit(void **state)
+{
+	static const struct {
+		const char *label, *request;
+		enum harden what;
+		const char *value;
+	} rows[] = {
+		{"not a launch", "POST /v1.41/containers/run/start", HARDEN_MEMORY, "1"},
+		{"another kind", "POST /v1.41/containers/create\n{\"Image\":\"busybox\"}",
+		 HARDEN_MEMORY, "\"1g\""},
+		{"an endpoint is set up",
+		 "POST /v1.41/containers/create\n{\"Image\":\"busybox\",\"NetworkingConfig\":"
+		 "{\"EndpointsConfig\":{\"agents\":{\"Aliases\":[\"db\"]}}}}",
+		 HARDEN_NETWORK, "\"none\""},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct change c = {.what = rows[i].what, .rule = "t", .field = ""};
+		struct err err = {0};
+		struct drive d;
+
+		drive_start(&d, be, &world);
+		CHECK_INT(rows[i].label, STEP_READY, drive_request(&d, rows[i].request));
+		c.value = drive_parse(d.arena, rows[i].value);
+		CHECK_INT(rows[i].label, -1, be->ops->apply(be, &d.call, &c, 1, &err));
+		CHECK_INT(rows[i].label, ERR_CONFIG, err.kind);
+		CHECK_INT(rows[i].label, 0, be->ops->apply(be, &d.call, &c, 0, &err));
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* --- what is remembered of the engine --- */
+
+static size_t asked(struct backend *be, const struct jv *world, const char *request, uint64_t now)
+{
+	struct drive d;
+	size_t n;
+
+	drive_start(&d, be, world);
+	d.call.now_ms = now;
+	drive_request(&d, request);
+	n = d.asked;
+	drive_end(&d);
+	return n;
+}
+
+static void remembers_the_engine_for_a_while(void **state)
+{
+	static const char list[] = "GET /containers/json";
+	static const char create[] = "POST /containers/create\n{\"Image\":\"busybox\"}";
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+	struct drive d;
+
+	(void)state;
+	CHECK_INT("first", 1, asked(be, &world, list, 1000));
+	CHECK_INT("again", 0, asked(be, &world, list, 5999));
+	CHECK_INT("after 5 s", 1, asked(be, &world, list, 6000));
+	CHECK_INT("create: image and info", 2, asked(be, &world, create, 6001));
+	CHECK_INT("create: image", 1, asked(be, &world, create, 8000));
+	CHECK_INT("create: after 2 s", 2, asked(be, &world, create, 8001));
+	be->ops->forget(be);
+	CHECK_INT("forgotten", 1, asked(be, &world, list, 8002));
+	CHECK_INT("forgotten too", 2, asked(be, &world, create, 8003));
+	drive_start(&d, be, &world);
+	d.offline = true;
+	d.call.now_ms = 8004;
+	drive_request(&d, create);
+	CHECK_INT("offline nothing counts", 3, d.asked);
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* A cache that is renewed while another call is under way does not pull the rug. */
+static void outlives_a_renewal(void **state)
+{
+	static const char create[] = "POST /containers/create\n{\"Image\":\"busybox\","
+				     "\"HostConfig\":{\"Runtime\":\"runsc\"}}";
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+	struct drive d;
+	const char *body;
+
+	(void)state;
+	asked(be, &world, create, 1);
+	drive_start(&d, be, &world);
+	d.call.now_ms = 2;
+	CHECK_INT("ready", STEP_READY, drive_request(&d, create));
+	be->ops->forget(be);
+	asked(be, &world, create, 9000);
+	drive_rendered(&d, &body);
+	CHECK_STR("runtime", "\"runsc\"",
+		  drive_text(d.arena, drive_at(&d.call.workload.facts, "isolation.runtime")));
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sends_exactly_what_was_judged),
+		cmocka_unit_test(finds_what_is_not_as_judged),
+		cmocka_unit_test(undoes_what_was_made),
+		cmocka_unit_test(trusts_no_odd_reply),
+		cmocka_unit_test(keeps_nothing_it_cannot_see),
+		cmocka_unit_test(applies_each_change),
+		cmocka_unit_test(refuses_changes_that_do_not_fit),
+		cmocka_unit_test(remembers_the_engine_for_a_while),
+		cmocka_unit_test(outlives_a_renewal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

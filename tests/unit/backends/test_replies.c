@@ -1,0 +1,214 @@
+/* What of an engine's replies a caller sees. */
+#include "tests/unit/backends/drive.h"
+#include "tests/unit/check.h"
+
+#include <string.h>
+
+static struct backend *opened(void)
+{
+	const struct backend_conf conf = {.name = "t"};
+	struct err err = {0};
+
+	return backend_find("docker")->open(&conf, &err);
+}
+
+/* A request that is ready, and what filter() makes of a reply; NULL if it fails. */
+static const char *filtered(struct drive *d, const char *request, int status, struct span body)
+{
+	struct err err = {0};
+	const char *ret = NULL;
+	struct buf out;
+
+	CHECK_INT(request, STEP_READY, drive_request(d, request));
+	buf_init(&out, 1u << 20);
+	if (d->be->ops->filter(d->be, &d->call, status, body, &out, &err) == 0)
+		ret = arena_strndup(d->arena, buf_span(&out).at, buf_len(&out));
+	buf_fini(&out);
+	return ret;
+}
+
+static void shows_only_own_rows(void **state)
+{
+	static const struct {
+		const char *request, *file, *list; /* list: where the rows are, "" for the whole */
+		size_t own, all;
+	} rows[] = {
+		{"GET /v1.41/containers/json?all=1", "reply-containers.json", "", 3, 4},
+		{"GET /v1.41/networks", "reply-networks.json", "", 1, 4},
+		{"GET /v1.41/volumes", "reply-volumes.json", "Volumes", 1, 2},
+		{"GET /v1.41/system/df", "reply-df.json", "Containers", 3, 4},
+		{"GET /v1.41/system/df", "reply-df.json", "Volumes", 0, 1},
+		{"GET /v1.41/system/df", "reply-df.json", "Images", 1, 1},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		for (int all = 0; all < 2; all++) {
+			struct span body = drive_read(a, rows[i].file);
+			const char *text;
+			const struct jv *list;
+			struct drive d;
+			struct jv doc;
+
+			drive_start(&d, be, &world);
+			d.call.sees_all = all;
+			text = filtered(&d, rows[i].request, 200, body);
+			doc = drive_parse(d.arena, text);
+			list = *rows[i].list ? jv_get(&doc, rows[i].list) : &doc;
+			CHECK_INT(rows[i].file, all ? rows[i].all : rows[i].own, list->count);
+			drive_end(&d);
+		}
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+static void says_nothing_of_build_caches(void **state)
+{
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json"), doc;
+	struct drive d;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	doc = drive_parse(
+		d.arena, filtered(&d, "GET /v1.41/system/df", 200, drive_read(a, "reply-df.json")));
+	CHECK_INT("BuildCache", 1, jv_get(&doc, "BuildCache") == NULL);
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+static void edits_replies(void **state)
+{
+	static const struct {
+		const char *label, *request;
+		int status;
+		const char *body, *want; /* NULL: it cannot be understood */
+	} rows[] = {
+		{"an older engine's version", "GET /version", 200,
+		 "{\"ApiVersion\":\"1.41\",\"Version\":\"20\"}",
+		 "{\"ApiVersion\":\"1.41\",\"Version\":\"20\"}\n"},
+		{"a newer engine's version", "GET /version", 200,
+		 "{\"Components\":[{\"Details\":{\"ApiVersion\":\"1.60\"}}],\"ApiVersion\":\"1."
+		 "60\"}",
+		 "{\"Components\":[{\"Details\":{\"ApiVersion\":\"1.56\"}}],\"ApiVersion\":\"1."
+		 "56\"}\n"},
+		{"a much newer engine's", "GET /version", 200, "{\"ApiVersion\":\"1.100\"}",
+		 "{\"ApiVersion\":\"1.56\"}\n"},
+		{"proxies with passwords", "GET /info", 200,
+		 "{\"HttpProxy\":\"http://u:p@x:1\",\"HttpsProxy\":\"a@b@y\",\"NoProxy\":\"z\"}",
+		 "{\"HttpProxy\":\"http://x:1\",\"HttpsProxy\":\"y\",\"NoProxy\":\"z\"}\n"},
+		{"proxies without", "GET /info", 200, "{\"HttpProxy\":\"http://x:1/\"}",
+		 "{\"HttpProxy\":\"http://x:1/\"}\n"},
+		{"an error says its sentence", "GET /containers/json", 500,
+		 "{\"message\":\"no\",\"detail\":\"/var/lib\"}", "{\"message\":\"no\"}\n"},
+		{"an error without one", "GET /containers/json", 400, "[]",
+		 "{\"message\":\"the engine refused without saying why\"}\n"},
+		{"an empty list", "GET /containers/json", 200, "[]", "[]\n"},
+		{"no list", "GET /containers/json", 200, "{}", "[]\n"},
+		{"null", "GET /volumes", 200, "{\"Volumes\":null}",
+		 "{\"Volumes\":null,\"Warnings\":null}\n"},
+		{"no JSON", "GET /containers/json", 200, "<html>", NULL},
+		{"half a document", "GET /containers/json", 200, "[{\"Labels\":", NULL},
+		{"nothing", "GET /containers/json", 200, "", NULL},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct drive d;
+		const char *got;
+
+		drive_start(&d, be, &world);
+		got = filtered(&d, rows[i].request, rows[i].status, span_of(rows[i].body));
+		CHECK_STR(rows[i].label, rows[i].want ? rows[i].want : "(fails)",
+			  got ? got : "(fails)");
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* A cap is a failure, not half a list. */
+static void fails_when_a_reply_does_not_fit(void **state)
+{
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+	struct err err = {0};
+	struct drive d;
+	struct buf out;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	drive_request(&d, "GET /containers/json");
+	buf_init(&out, 100);
+	CHECK_INT("small", -1,
+		  be->ops->filter(be, &d.call, 200, drive_read(a, "reply-containers.json"), &out,
+				  &err));
+	CHECK_INT("kind", ERR_LIMIT, err.kind);
+	buf_fini(&out);
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+static void keeps_known_headers(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool keep;
+		const char *want; /* NULL: as it is */
+	} rows[] = {
+		{"api-version", "1.41", true, NULL},
+		{"api-version", "1.56", true, NULL},
+		{"api-version", "1.57", true, "1.56"},
+		{"api-version", "1.100", true, "1.56"},
+		{"api-version", "2.0", true, NULL},
+		{"ostype", "linux", true, NULL},
+		{"docker-experimental", "false", true, NULL},
+		{"content-type", "application/json", true, NULL},
+		{"x-docker-container-path-stat", "e30=", true, NULL},
+		{"builder-version", "2", true, "1"},
+		{"server", "Docker/20.10.24", false, NULL},
+		{"date", "x", false, NULL},
+		{"set-cookie", "x", false, NULL},
+		{"location", "/x", false, NULL},
+		{"x-registry-auth", "x", false, NULL},
+	};
+	struct backend *be = opened();
+	struct backend_call call = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct pair h = {span_of(rows[i].name), span_of(rows[i].value)};
+		const char *value = "unset";
+		bool keep = false;
+
+		be->ops->reply_header(be, &call, &h, &keep, &value);
+		CHECK_INT(rows[i].name, rows[i].keep, keep);
+		CHECK_STR(rows[i].value, rows[i].want ? rows[i].want : "(same)",
+			  value ? value : "(same)");
+	}
+	be->ops->close(be);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shows_only_own_rows),
+		cmocka_unit_test(says_nothing_of_build_caches),
+		cmocka_unit_test(edits_replies),
+		cmocka_unit_test(fails_when_a_reply_does_not_fit),
+		cmocka_unit_test(keeps_known_headers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
