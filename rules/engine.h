@@ -8,6 +8,42 @@
  *
  * Instructions, time and memory of each judgement are capped; running out is
  * a denial that a rule cannot catch.  An engine belongs to one thread.
+ *
+ *
+ * The language of profiles
+ *
+ *	return profile "name" {              -- or a list of profiles
+ *		extends    = "other",        -- only tightens it
+ *		operations = { "read", "container.run" },
+ *		images     = { "reg.example/team-*", "alpine" },
+ *		...                          -- settings.def
+ *		rule("name", { operations = { "launch" }, mode = "warn" }, function(req)
+ *			if req.workload.image.tag == "latest" then
+ *				deny("name a version", { field = "Image", hint = "team/app:1.2" })
+ *			end
+ *		end),
+ *	}
+ *
+ * What a profile does not say grants nothing; settings_merge.c has the table.
+ * A rule without options concerns the class launch.  It says deny(text,
+ * {field, value, hint, reason}), ask(text, {...}) or warn(text); saying it is
+ * enough, returning it is allowed, and no other value may be returned.  No
+ * objection is no denial: what is granted is what `operations` names.
+ *
+ * req holds facts (engine_facts() below, workload.def), which are read-only.
+ * null and absent are nil; lists count from 1.  A name that no fact has is an
+ * error, so that a misspelt rule denies.  each(list) goes through a list that
+ * may be absent; get(req, "workload.network.ports") reads along a path.
+ *
+ * Image patterns are globs over registry/repository[:tag][@digest]: `*` and `?`
+ * stay within one part of the name, `**` does not.  Without tag and digest a
+ * pattern grants every tag and digest of that name; with a tag it does not fit
+ * a reference that has a digest too.  `alpine` is docker.io/library/alpine.
+ *
+ * Mount paths are compared by components; {identity.name} and {identity.owner}
+ * stand for the caller's, and match nothing if that is empty or holds '/'.
+ *
+ * library_priv.h lists the words that rules may call.
  */
 #ifndef RULES_ENGINE_H
 #define RULES_ENGINE_H

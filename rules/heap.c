@@ -12,7 +12,7 @@
 #define FINE_MAX    ((size_t)1024)
 #define FINE_COUNT  (FINE_MAX / STEP)
 #define COARSE_MAX  ((size_t)1 << 26)
-#define CLASS_COUNT (FINE_COUNT + 16 * 4 + 1)
+#define CLASS_COUNT (FINE_COUNT + (size_t)16 * 4 + 1)
 
 /* Pages above the image that may stay after a restore: the next judgement needs them again. */
 #define KEEP_BYTES ((size_t)256 * 1024)

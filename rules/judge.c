@@ -206,6 +206,7 @@ int engine_judge(struct engine *eng, const struct profile *p, const struct jv *f
 	return 0;
 }
 
+/* Seven parameters: the contract has them. NOLINTNEXTLINE(readability-function-size) */
 int engine_harden(struct engine *eng, const struct profile *p, const struct jv *facts,
 		  struct arena *a, struct change ret[CHANGES_MAX], size_t *ret_count,
 		  struct err *err)

@@ -195,11 +195,13 @@ static struct profile *new_profile(lua_State *lua, struct span name, int line)
 				   p->file, p->at.line);
 	}
 	p = arena_take(eng->memory, sizeof(*p));
-	if (!p)
+	if (!p) {
 		luaL_error(lua, "profiles take too much memory");
+		return NULL;
+	}
 	p->name = name.at;
 	p->file = eng->reading->source->name;
-	p->at = (struct place){p->file, eng->reading->source->text, line, p->name};
+	p->at = (struct place){p->file, eng->reading->source->text, line, p->name, ""};
 	p->source = eng->reading->index;
 	eng->profiles[eng->profile_count++] = p;
 	return p;
@@ -292,10 +294,11 @@ static void take_profile(lua_State *lua, int index)
 {
 	struct profile *p = marked(lua, index, &profile_mark);
 
-	if (!p)
+	if (p)
+		p->returned = true;
+	else
 		luaL_error(lua, "%s: the file must return a profile, or a list of profiles",
 			   engine_of(lua)->reading->source->name);
-	p->returned = true;
 }
 
 void language_take_profiles(lua_State *lua, int first)

@@ -153,6 +153,7 @@ static int read_protected(lua_State *lua)
 	return 0;
 }
 
+/* Seven parameters: the contract has them. NOLINTNEXTLINE(readability-function-size) */
 int luadata_read(struct span text, const char *origin, const struct luadata_word *words,
 		 size_t word_count, struct arena *a, struct jv *ret, struct err *err)
 {

@@ -286,8 +286,8 @@ bool size_parse(struct span text, int64_t *ret_bytes)
 		{"GiB", 1LL << 30},
 		{"TiB", 1LL << 40},
 		{"kB", 1000},
-		{"MB", 1000 * 1000},
-		{"GB", 1000 * 1000 * 1000},
+		{"MB", 1000LL * 1000},
+		{"GB", 1000LL * 1000 * 1000},
 		{"TB", 1000LL * 1000 * 1000 * 1000},
 	};
 	int64_t value = 0;

@@ -40,9 +40,10 @@ static int inherit_rules(struct profile *p, struct err *err)
 			PROFILE_ITEMS_MAX, parent ? parent->name : "");
 		return settings_blame(&p->at, "", err);
 	}
-	memmove(p->items + inherited, p->items, p->item_count * sizeof(*p->items));
-	if (inherited)
-		memcpy(p->items, parent->items, inherited * sizeof(*p->items));
+	for (size_t i = p->item_count; i-- > 0;)
+		p->items[inherited + i] = p->items[i];
+	for (size_t i = 0; i < inherited; i++)
+		p->items[i] = parent->items[i];
 	p->item_count += inherited;
 	for (size_t i = 0; i < p->item_count; i++)
 		for (size_t k = 0; k < i; k++) {
@@ -134,17 +135,17 @@ static int resolve_parent(struct engine *eng, struct profile *p, const char *nam
 
 static int resolve(struct engine *eng, struct profile *p, struct err *err)
 {
-	const char *extends = jv_str(&p->given, "extends", "");
 	const struct profile *parent;
 
 	if (p->progress == DONE)
 		return 0;
 	p->progress = IN_PROGRESS;
-	if (resolve_parent(eng, p, extends, err) < 0)
+	p->at.extends = jv_str(&p->given, "extends", "");
+	if (resolve_parent(eng, p, p->at.extends, err) < 0)
 		return -1;
 	parent = p->parent;
-	if (settings_complete(&p->at, &p->given, parent ? &parent->settings : NULL, extends,
-			      eng->memory, &p->settings, err) < 0 ||
+	if (settings_complete(&p->at, &p->given, parent ? &parent->settings : NULL, eng->memory,
+			      &p->settings, err) < 0 ||
 	    inherit_rules(p, err) < 0)
 		return -1;
 	digest(eng, p);
@@ -153,11 +154,16 @@ static int resolve(struct engine *eng, struct profile *p, struct err *err)
 	return 0;
 }
 
-static int compare_names(const void *a, const void *b)
+static void sort_by_name(struct engine *eng)
 {
-	const struct profile *const *x = a, *const *y = b;
+	for (size_t i = 1; i < eng->profile_count; i++) {
+		struct profile *p = eng->profiles[i];
+		size_t k = i;
 
-	return strcmp((*x)->name, (*y)->name);
+		for (; k > 0 && strcmp(eng->profiles[k - 1]->name, p->name) > 0; k--)
+			eng->profiles[k] = eng->profiles[k - 1];
+		eng->profiles[k] = p;
+	}
 }
 
 int profile_resolve_all(struct engine *eng, struct err *err)
@@ -165,8 +171,7 @@ int profile_resolve_all(struct engine *eng, struct err *err)
 	for (size_t i = 0; i < eng->profile_count; i++)
 		if (resolve(eng, eng->profiles[i], err) < 0)
 			return -1;
-	if (eng->profile_count)
-		qsort(eng->profiles, eng->profile_count, sizeof(*eng->profiles), compare_names);
+	sort_by_name(eng);
 	return 0;
 }
 

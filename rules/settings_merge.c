@@ -239,13 +239,13 @@ static int meet(const struct meeting *m, struct jv *ret)
 }
 
 int settings_complete(const struct place *at, const struct jv *given, const struct jv *parent,
-		      const char *parent_name, struct arena *a, struct jv *ret, struct err *err)
+		      struct arena *a, struct jv *ret, struct err *err)
 {
 	*ret = jv_object();
 	for (size_t i = 0; i < setting_count; i++) {
 		const struct setting *s = &settings[i];
 		const struct jv *mine = jv_get(given, s->name), *its = jv_get(parent, s->name);
-		struct meeting m = {s, its, mine, parent_name, a, err};
+		struct meeting m = {s, its, mine, at->extends, a, err};
 		struct jv value = mine ? *mine : its ? *its : default_of(s, a);
 
 		if (mine && its && meet(&m, &value) < 0)
@@ -258,7 +258,7 @@ int settings_complete(const struct place *at, const struct jv *given, const stru
 	    jv_get(given, "networks")->count) {
 		err_set(err, ERR_CONFIG,
 			"\"%s\" has egress = {}, which grants only the network 'none'",
-			parent_name);
+			at->extends);
 		return settings_blame(at, "networks", err);
 	}
 	if (jv_get(ret, "egress"))

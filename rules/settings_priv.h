@@ -55,6 +55,7 @@ struct place {
 	struct span text; /* of the file */
 	int line;         /* where the profile begins */
 	const char *profile;
+	const char *extends; /* the profile that it extends; "" if none */
 };
 
 /* raw -> given.  ERR_CONFIG: file, line, what was found, what is known. */
@@ -63,11 +64,11 @@ int settings_check(const struct place *at, const struct jv *raw, struct arena *a
 
 /*
  * given -> effective.  parent: the effective settings of the profile that it
- * extends, with its name; NULL if it extends none.  A setting that would grant
- * more than the parent is ERR_CONFIG.
+ * extends; NULL if it extends none.  A setting that would grant more than the
+ * parent is ERR_CONFIG.
  */
 int settings_complete(const struct place *at, const struct jv *given, const struct jv *parent,
-		      const char *parent_name, struct arena *a, struct jv *ret, struct err *err);
+		      struct arena *a, struct jv *ret, struct err *err);
 
 /* Puts "file:line: profile "x": setting: " before the message; line is that of the setting. */
 int settings_blame(const struct place *at, const char *setting, struct err *err);

@@ -80,7 +80,7 @@ static int convert_list(struct walk *w, int table, size_t count, int depth, stru
 {
 	*ret = jv_array();
 	for (size_t i = 1; i <= count; i++) {
-		struct jv item;
+		struct jv item = jv_null();
 
 		lua_rawgeti(w->lua, table, (lua_Integer)i);
 		if (convert(w, lua_gettop(w->lua), depth + 1, &item) < 0)
@@ -104,8 +104,8 @@ static int convert_object(struct walk *w, int table, int depth, struct jv *ret)
 {
 	*ret = jv_object();
 	for (lua_pushnil(w->lua); lua_next(w->lua, table); lua_pop(w->lua, 1)) {
-		struct span key;
-		struct jv value;
+		struct span key = {"", 0};
+		struct jv value = jv_null();
 
 		if (convert_text(w, -2, &key) < 0)
 			return -1;

@@ -91,6 +91,13 @@ local harmless = {
 	image = {},
 }
 
+local function check_subpath(mount)
+	local sub = mount.subpath
+	if sub ~= nil and sub ~= "" and not path.within("/" .. sub, "/") then
+		refuse("volume_subpath", { field = mount.field, value = sub })
+	end
+end
+
 -- Volumes.  With driver options a volume can be a bind in disguise.
 
 local function check_volume(mount)
@@ -103,13 +110,11 @@ local function check_volume(mount)
 	if mount.driver_options ~= false and mount.driver_options ~= nil then
 		no("driver_opts", mount.source)
 	end
-	if mount.mine ~= true then
+	-- One without a name is made now, for this container.
+	if mount.mine == false or (mount.mine == nil and mount.source ~= nil) then
 		no("volume_owner", mount.source, mount.mine == nil)
 	end
-	local sub = mount.subpath
-	if sub ~= nil and sub ~= "" and not path.within("/" .. sub, "/") then
-		no("volume_subpath", sub)
-	end
+	check_subpath(mount)
 end
 
 -- Memory that looks like a file system.
@@ -140,6 +145,7 @@ local function check_image(granted, mount)
 		refuse("image", { field = mount.field, value = mount.source,
 			hint = "Images that may be used: " .. listed(granted.images) .. "." })
 	end
+	check_subpath(mount)
 end
 
 check "volumes_from" {

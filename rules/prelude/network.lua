@@ -7,10 +7,19 @@
 
 local function is_granted(granted, name)
 	if name == "none" then return true end
+	if name == "host" then return false end -- not even by "*"
 	if name == "default" or name == "bridge" then
 		return glob(granted.networks, "default") or glob(granted.networks, "bridge")
 	end
 	return glob(granted.networks, name)
+end
+
+-- Whether the backend says which container's network is joined, so that it is judged there.
+local function joins_a_container(workload)
+	for ns in each(workload.namespaces) do
+		if ns.name == "network" and ns.mode == "container" then return true end
+	end
+	return false
 end
 
 local function hint(granted)
@@ -28,7 +37,7 @@ check "network" {
 	judge = function(req, granted)
 		local network = get(req.workload, "network")
 		for point in each(get(network, "endpoints")) do
-			if not is_granted(granted, point.name) then
+			if not is_granted(granted, point.name or "?") then
 				refuse("network", { field = point.field, value = point.name,
 					hint = hint(granted) })
 			end
@@ -44,8 +53,9 @@ check "network" {
 			return
 		end
 		local mode = get(network, "mode")
-		-- host and container are namespaces: see namespaces.lua.
-		if mode and mode ~= "host" and mode ~= "container" and not is_granted(granted, mode) then
+		-- Whose container it is that is joined: see namespaces.lua.
+		if mode == "container" and joins_a_container(req.workload) then return end
+		if mode and not is_granted(granted, mode) then
 			refuse("network", { field = "network.mode", value = mode, hint = hint(granted) })
 		end
 	end,

@@ -81,6 +81,14 @@ static const struct row create_rows[] = {
 	   "\"settings\":[\"IPAMConfig\",\"Aliases\"]}]}"),
 	 "network_endpoint network"},
 
+	{"the host's network", W("\"network\":{\"mode\":\"host\",\"endpoints\":[]}"), "network"},
+	{"another's network, without saying whose",
+	 W("\"network\":{\"mode\":\"container\",\"endpoints\":[]}"), "network"},
+	{"an own container's network",
+	 W("\"network\":{\"mode\":\"container\",\"endpoints\":[]},\"namespaces\":[{\"name\":"
+	   "\"network\","
+	   "\"mode\":\"container\",\"target\":\"a\",\"mine\":true}]"),
+	 "allow"},
 	{"a port on all addresses",
 	 W("\"network\":{\"ports\":[{\"port\":\"22/tcp\",\"address\":\"\",\"field\":\"f\"}]}"),
 	 "port"},
@@ -156,6 +164,14 @@ static const struct row create_rows[] = {
 
 	{"an own volume", VOLUME("\"mine\":true"), "allow"},
 	{"another's volume", VOLUME("\"mine\":false"), "volume_owner"},
+	{"a volume without a name",
+	 MOUNT("\"kind\":\"volume\",\"target\":\"/v\",\"options\":[],\"read_only\":false"),
+	 "allow"},
+	{"a volume without a name, by a driver",
+	 MOUNT("\"kind\":\"volume\",\"target\":\"/v\",\"driver\":\"x\""), "volume_driver"},
+	{"out of an image",
+	 MOUNT("\"kind\":\"image\",\"source\":\"reg.example/team/data:1\",\"subpath\":\"../x\""),
+	 "volume_subpath"},
 	{"a volume of unknown owner", VOLUME("\"exists\":true"), "volume_owner"},
 	{"another's volume, and out of it", VOLUME("\"mine\":false,\"subpath\":\"../x\""),
 	 "volume_owner volume_subpath"},
@@ -474,6 +490,10 @@ static void grants_what_settings_say(void **state)
 		 W("\"network\":{\"mode\":\"default\",\"endpoints\":[]}"), "allow"},
 		{"networks = { \"team-*\" }",
 		 W("\"network\":{\"mode\":\"team-a\",\"endpoints\":[]}"), "allow"},
+		{"networks = { \"*\" }",
+		 W("\"network\":{\"mode\":\"agents\",\"endpoints\":[{\"name\":\"host\","
+		   "\"settings\":[]}]}"),
+		 "network"},
 		{"egress = {}", W("\"network\":{\"mode\":\"agents\",\"endpoints\":[]}"), "network"},
 		{"egress = {}", W("\"network\":{\"mode\":\"none\",\"endpoints\":[]}"), "allow"},
 		{"mounts = { { \"/srv/ws\" } }", "", "bind"},
