@@ -18,8 +18,10 @@ enum cut {
 	CUT_COUNT
 };
 
+#define LIT(text) ((struct span){text, sizeof(text) - 1})
+
 struct writer {
-	char *start, *at, *end;
+	char *at, *end;
 	char *open[NESTING_MAX]; /* where objects that are not closed yet begin */
 	unsigned depth;
 	bool full;
@@ -53,26 +55,20 @@ const char *record_type_name(enum record_type t)
 
 static inline bool fits(struct writer *w, size_t len)
 {
-	if (!w->full && (size_t)(w->end - w->at) >= len)
+	if ((size_t)(w->end - w->at) >= len)
 		return true;
 	w->full = true;
+	w->end = w->at; /* what comes behind must not fit either */
 	return false;
 }
 
-static inline void put(struct writer *w, const char *s, size_t len)
+/* Inlined with a constant length, this is a few moves. */
+static inline __attribute__((always_inline)) void put(struct writer *w, struct span s)
 {
-	if (!fits(w, len))
+	if (!fits(w, s.len))
 		return;
-	memcpy(w->at, s, len);
-	w->at += len;
-}
-
-/* key is `,"name":` and what follows it; the first member has no comma. */
-static inline void put_key(struct writer *w, const char *key, size_t len)
-{
-	bool first = w->at == w->start || w->at[-1] == '{';
-
-	put(w, key + first, len - first);
+	memcpy(w->at, s.at, s.len);
+	w->at += s.len;
 }
 
 /* Bytes that are copied as they are; the others need a look. */
@@ -86,7 +82,7 @@ static void put_hex4(struct writer *w, unsigned code)
 		'\\',          'u', hex[code >> 12 & 15], hex[code >> 8 & 15], hex[code >> 4 & 15],
 		hex[code & 15]};
 
-	put(w, text, sizeof(text));
+	put(w, (struct span){text, sizeof(text)});
 }
 
 /* U+0080 to U+009F drive terminals, U+2028 and U+2029 end lines for some readers. */
@@ -108,19 +104,19 @@ static size_t put_special(struct writer *w, const unsigned char *s, size_t left)
 	unsigned code = len ? unsafe_code(s, len) : 0;
 
 	if (s[0] == '"' || s[0] == '\\') {
-		put(w, "\\", 1);
-		put(w, (const char *)s, 1);
+		put(w, LIT("\\"));
+		put(w, (struct span){(const char *)s, 1});
 	} else if (code) {
 		put_hex4(w, code);
 	} else if (len && s[0]) {
-		put(w, (const char *)s, len);
+		put(w, (struct span){(const char *)s, len});
 	} else {
-		put(w, "\xef\xbf\xbd", 3);
+		put(w, LIT("\xef\xbf\xbd"));
 	}
 	return len ? len : 1;
 }
 
-static void put_text(struct writer *w, const char *text, size_t len)
+static void put_escaped(struct writer *w, const char *text, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
@@ -129,7 +125,7 @@ static void put_text(struct writer *w, const char *text, size_t len)
 
 		while (run < len && plain[s[run]])
 			run++;
-		put(w, text + i, run - i);
+		put(w, (struct span){text + i, run - i});
 		i = run;
 		if (i < len)
 			i += put_special(w, s + i, len - i);
@@ -148,37 +144,51 @@ static size_t cut_len(const char *s, size_t len)
 	return cut;
 }
 
-/* key ends in `:"`, tail closes the string. */
-static void put_str(struct writer *w, struct span key, const char *value, struct span tail)
+/* Most strings are plain to their end: one pass copies them. */
+static void put_text(struct writer *w, const char *text)
 {
+	char *at = w->at;
 	size_t len;
 
-	if (!value || !*value)
+	if (w->cut == CUT_ALL) {
+		put_escaped(w, text, cut_len(text, strlen(text)));
 		return;
-	len = strlen(value);
-	if (w->cut == CUT_ALL)
-		len = cut_len(value, len);
-	put_key(w, key.at, key.len);
-	put_text(w, value, len);
-	put(w, tail.at, tail.len);
+	}
+	while (at < w->end && plain[(unsigned char)*text])
+		*at++ = *text++;
+	w->at = at;
+	len = strlen(text);
+	if (len)
+		put_escaped(w, text, len);
 }
 
-static void put_num(struct writer *w, struct span key, bool negative, uint64_t value)
+/* `"name":"`, the value, `",`: what stands behind the last comma is dropped in the end. */
+static inline __attribute__((always_inline)) void put_str(struct writer *w, struct span key,
+							  const char *value, struct span tail)
+{
+	if (!value || !*value)
+		return;
+	put(w, key);
+	put_text(w, value);
+	put(w, tail);
+}
+
+static void put_digits(struct writer *w, bool negative, uint64_t value)
 {
 	char text[24], *at = text + sizeof(text);
 
+	*--at = ',';
 	do
 		*--at = (char)('0' + value % 10);
 	while (value /= 10);
 	if (negative)
 		*--at = '-';
-	put_key(w, key.at, key.len);
-	put(w, at, (size_t)(text + sizeof(text) - at));
+	put(w, (struct span){at, (size_t)(text + sizeof(text) - at)});
 }
 
-static void put_int(struct writer *w, struct span key, int64_t value)
+static void put_int(struct writer *w, int64_t value)
 {
-	put_num(w, key, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+	put_digits(w, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 static bool has_control(struct span s)
@@ -195,33 +205,37 @@ static void put_json(struct writer *w, struct span key, struct span value)
 {
 	if (!value.len)
 		return;
-	put_key(w, key.at, key.len);
-	if (!has_control(value)) {
-		put(w, value.at, value.len);
-		return;
+	put(w, key);
+	if (has_control(value)) {
+		put(w, LIT("\""));
+		put_escaped(w, value.at, value.len);
+		put(w, LIT("\""));
+	} else {
+		put(w, value);
 	}
-	put(w, "\"", 1);
-	put_text(w, value.at, value.len);
-	put(w, "\"", 1);
+	put(w, LIT(","));
 }
 
-static void begin(struct writer *w, struct span key)
+static inline __attribute__((always_inline)) void begin(struct writer *w, struct span key)
 {
 	assert(w->depth < NESTING_MAX);
 	w->open[w->depth++] = w->at;
-	put_key(w, key.at, key.len);
+	put(w, key);
 }
 
-static void end(struct writer *w, struct span tail)
+/* The comma behind the last member becomes the end; an empty object goes altogether. */
+static inline __attribute__((always_inline)) void end(struct writer *w, struct span tail)
 {
 	char *start = w->open[--w->depth];
 
 	if (w->full)
 		return;
-	if (w->at[-1] == '{')
+	if (w->at[-1] == '{') {
 		w->at = start;
-	else
-		put(w, tail.at, tail.len);
+		return;
+	}
+	w->at--;
+	put(w, tail);
 }
 
 /* The hash of a JSON text that was left out, or NULL. */
@@ -236,32 +250,37 @@ static const char *lost_hash(struct writer *w, struct span text, enum cut lost_f
 	return w->lost;
 }
 
-/* false: it does not fit. */
+/* False: it does not fit. */
 static bool write_members(struct writer *w, const struct record *r)
 {
-#define LIT(text)        ((struct span){text, sizeof(text) - 1})
-#define STR(name, value) put_str(w, LIT(",\"" name "\":\""), value, LIT("\""));
-#define ONE(name, value) put_str(w, LIT(",\"" name "\":[\""), value, LIT("\"]"));
+#define STR(name, value) put_str(w, LIT("\"" name "\":\""), value, LIT("\","));
+#define ONE(name, value) put_str(w, LIT("\"" name "\":[\""), value, LIT("\"],"));
 #define NUM_IF(name, present, value)                                                               \
-	if (present)                                                                               \
-		put_int(w, LIT(",\"" name "\":"), value);
+	if (present) {                                                                             \
+		put(w, LIT("\"" name "\":"));                                                      \
+		put_int(w, value);                                                                 \
+	}
 #define UINT(name, value)                                                                          \
-	if (value)                                                                                 \
-		put_num(w, LIT(",\"" name "\":"), false, value);
+	if (value) {                                                                               \
+		put(w, LIT("\"" name "\":"));                                                      \
+		put_digits(w, false, value);                                                       \
+	}
 #define TRUE(name, value)                                                                          \
 	if (value)                                                                                 \
-		put_json(w, LIT(",\"" name "\":"), LIT("true"));
+		put(w, LIT("\"" name "\":true,"));
 #define JSON(name, value, lost_from)                                                               \
 	if (w->cut < (lost_from))                                                                  \
-		put_json(w, LIT(",\"" name "\":"), value);
-#define BEGIN(name) begin(w, LIT(",\"" name "\":{"));
-#define END()       end(w, LIT("}"));
-#define LIST(name)  begin(w, LIT(",\"" name "\":[{"));
-#define END_LIST()  end(w, LIT("}]"));
+		put_json(w, LIT("\"" name "\":"), value);
+#define BEGIN(name) begin(w, LIT("\"" name "\":{"));
+#define END()       end(w, LIT("},"));
+#define LIST(name)  begin(w, LIT("\"" name "\":[{"));
+#define END_LIST()  end(w, LIT("}],"));
 #include "audit/record.def"
+	w->at--; /* the last comma */
 	return !w->full;
 }
 
+/* The type is always there, so something was written. */
 void record_write(struct buf *out, const struct record *r)
 {
 	size_t room = buf_room(out) < RECORD_BODY_MAX ? buf_room(out) : RECORD_BODY_MAX;
@@ -270,7 +289,7 @@ void record_write(struct buf *out, const struct record *r)
 	if (!at)
 		return;
 	for (enum cut cut = CUT_NONE; cut < CUT_COUNT; cut++) {
-		struct writer w = {.start = at, .at = at, .end = at + room, .cut = cut};
+		struct writer w = {.at = at, .end = at + room, .cut = cut};
 
 		if (write_members(&w, r)) {
 			buf_commit(out, (size_t)(w.at - at));

@@ -113,25 +113,28 @@ static const struct row rows[] = {
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-/* The row behind this one and all that is nested in it. */
-static size_t behind(size_t row)
+/* The names on the top level, in their order; made once. */
+static struct span top[ROWS];
+static size_t top_count;
+
+static void find_top(void)
 {
 	int depth = 0;
 
-	do {
-		depth += rows[row].kind == ROW_BEGIN;
-		depth -= rows[row].kind == ROW_END;
-		row++;
-	} while (depth);
-	return row;
+	for (size_t i = 0; i < ROWS; i++) {
+		if (depth == 0)
+			top[top_count++] = rows[i].name;
+		depth += rows[i].kind == ROW_BEGIN;
+		depth -= rows[i].kind == ROW_END;
+	}
 }
 
-/* Finds the top-level member from *row on, and moves *row behind it. */
-static bool next_row(size_t *row, struct span name)
+/* Finds a name from *place on, and moves *place behind it. */
+static bool next_name(size_t *place, struct span name)
 {
-	for (size_t i = *row; i < ROWS; i = behind(i))
-		if (span_eq(name, rows[i].name)) {
-			*row = behind(i);
+	for (size_t i = *place; i < top_count; i++)
+		if (top[i].len == name.len && memcmp(top[i].at, name.at, name.len) == 0) {
+			*place = i + 1;
 			return true;
 		}
 	return false;
@@ -171,14 +174,23 @@ static bool skip_escape(struct cursor *c)
 	       hex_digit(c->at[-1]);
 }
 
+/* Bytes within a string that need no look. */
+static const bool plain[256] = {
+	[0x20 ... '"' - 1] = true, ['"' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 0x7f] = true};
+
 static bool skip_string(struct cursor *c)
 {
 	if (!take(c, '"'))
 		return false;
-	while (c->at < c->end) {
-		unsigned char b = *c->at;
+	for (;;) {
+		unsigned char b;
 		size_t len = 1;
 
+		while (c->at < c->end && plain[*c->at])
+			c->at++;
+		if (c->at == c->end)
+			return false;
+		b = *c->at;
 		if (b == '"') {
 			c->at++;
 			return true;
@@ -196,7 +208,6 @@ static bool skip_string(struct cursor *c)
 			return false;
 		c->at += len;
 	}
-	return false;
 }
 
 static bool skip_digits(struct cursor *c)
@@ -308,8 +319,10 @@ bool record_valid(struct span body)
 {
 	const unsigned char *start = (const unsigned char *)body.at;
 	struct cursor c = {start, start + body.len};
-	size_t row = 0;
+	size_t place = 0;
 
+	if (!top_count)
+		find_top();
 	if (!body.len || body.len > RECORD_BODY_MAX)
 		return false;
 	do {
@@ -318,7 +331,8 @@ bool record_valid(struct span body)
 		if (!skip_key(&c))
 			return false;
 		/* The name between the quotes; one with space around it is not found. */
-		if (!next_row(&row, (struct span){(const char *)key + 1, (size_t)(c.at - key) - 3}))
+		if (!next_name(&place,
+			       (struct span){(const char *)key + 1, (size_t)(c.at - key) - 3}))
 			return false;
 		if (!skip_value(&c))
 			return false;
