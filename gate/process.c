@@ -35,16 +35,19 @@ static void close_others(int *keep, size_t count)
 	close_range(from, ~0U, 0);
 }
 
+/*
+ * A terminal's ^C and a service manager's SIGTERM reach all processes at once;
+ * it is the supervisor that ends the others, in order.
+ */
 static void plain_signals(void)
 {
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 	sigset_t none;
 
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+		signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* A terminal's ^C reaches the whole group; the supervisor ends the others in order. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
 }
 
 static void child_main(struct supervisor *s, enum role role, int control) __attribute__((noreturn));

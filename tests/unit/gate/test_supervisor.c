@@ -141,6 +141,7 @@ static void start(struct gate *g, enum habit with, bool stale, int status)
 		struct err err = {0};
 		int rc;
 
+		setpgid(0, 0);
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
 		close(ends[1]);
@@ -254,6 +255,25 @@ static void stops_in_order(void **state)
 	CHECK_INT("auditor and resolver end", 2, times(&g, " ends "));
 	CHECK_INT("after the workers", 1, strstr(g.text, " ends ") > last_worker);
 	CHECK_INT("nobody was killed", 0, times(&g, "killed"));
+}
+
+/* A service manager sends SIGTERM to every process, a terminal SIGINT. */
+static void a_signal_to_all_ends_in_order(void **state)
+{
+	static const int signals[] = {SIGTERM, SIGINT};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		struct gate g;
+
+		start(&g, HABIT_GOOD, false, -1);
+		wait_until_complete(&g);
+		kill(-g.pid, signals[i]);
+		CHECK_INT("status", 0, finish(&g));
+		CHECK_INT("workers were told", WORKERS, times(&g, "is-told-to-end"));
+		CHECK_INT("auditor and resolver end", 2, times(&g, " ends "));
+		CHECK_INT("nobody died of it", 0, times(&g, "ended:"));
+	}
 }
 
 static void a_dead_server_is_replaced(void **state)
@@ -434,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stops_in_order),
+		cmocka_unit_test(a_signal_to_all_ends_in_order),
 		cmocka_unit_test(a_dead_server_is_replaced),
 		cmocka_unit_test(a_dead_worker_is_replaced),
 		cmocka_unit_test(many_deaths_are_slowed_down),
