@@ -134,8 +134,8 @@ struct backend_call {
 	enum operation op;
 	enum body_kind body;
 	enum reply_kind reply;
-	const char *content_types; /* space separated, for BODY_STREAM and BODY_JSON; "" takes any
-				      or none */
+	const char *content_types;
+	/* space separated, for BODY_STREAM and BODY_JSON; "-" stands for none, "" takes any */
 
 	/* set by step() and check() */
 	struct lookup lookups[LOOKUPS_MAX];

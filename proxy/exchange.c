@@ -236,7 +236,7 @@ static bool type_is_listed(const char *list, const char *type)
 
 	while (rest.len) {
 		span_cut(&rest, ' ', &one);
-		if (span_is(one, type))
+		if (span_is(one, *type ? type : "-"))
 			return true;
 	}
 	return false;

@@ -112,16 +112,28 @@ static struct jv one_string(struct backend_call *call, const char *s)
 	return list;
 }
 
-/* What the request said of it, in any spelling, makes way. */
+/*
+ * The last one counts, so ours comes last.  One that switches it off stays in
+ * the list: what a request asks for is judged as it stands.
+ */
 static void set_no_new_privileges(struct backend_call *call)
 {
+	static const char ours[] = "no-new-privileges";
 	const struct jv *old = jv_get(host_of(call), "SecurityOpt");
-	struct jv list = one_string(call, "no-new-privileges");
+	struct jv list = jv_array();
 
 	for (size_t i = 0; old && i < old->count; i++)
-		if (!span_starts(old->items[i].str, "no-new-privileges"))
+		if (!span_is(old->items[i].str, ours))
 			jv_push(call->arena, &list, old->items[i]);
+	jv_push(call->arena, &list, jv_string(ours));
 	set_host(call, "SecurityOpt", list);
+}
+
+/* Below zero is a wish for no limit, and is judged as one. */
+static void set_limit(struct backend_call *call, const char *key, struct jv value)
+{
+	if (jv_num(host_of(call), key, 0) >= 0)
+		set_host(call, key, value);
 }
 
 /* Endpoints of the network that was meant before go with it, if they set nothing. */
@@ -146,8 +158,8 @@ static int set_network(struct backend_call *call, struct jv value, struct err *e
 
 static void set_cpus(struct backend_call *call, struct jv value)
 {
-	set_host(call, "NanoCpus", value);
-	set_host(call, "CpuQuota", jv_int(0));
+	set_limit(call, "NanoCpus", value);
+	set_limit(call, "CpuQuota", jv_int(0));
 	set_host(call, "CpuPeriod", jv_int(0));
 }
 
@@ -168,14 +180,14 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 			set_no_new_privileges(call);
 		return 0;
 	case HARDEN_MEMORY:
-		set_host(call, "Memory", c->value);
-		set_host(call, "MemorySwap", c->value);
+		set_limit(call, "Memory", c->value);
+		set_limit(call, "MemorySwap", c->value);
 		return 0;
 	case HARDEN_CPUS:
 		set_cpus(call, c->value);
 		return 0;
 	case HARDEN_PIDS:
-		set_host(call, "PidsLimit", c->value);
+		set_limit(call, "PidsLimit", c->value);
 		return 0;
 	case HARDEN_USER:
 		jv_set(call->arena, &docker_state(call)->body, "User", c->value);

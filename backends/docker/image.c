@@ -118,21 +118,24 @@ static void say_missing(struct docker_reading *r, const char *given,
 					      .hint = ""};
 }
 
-/* Offline, and the file does not know it. */
+/* None is named; or, offline, the file does not know it. */
 static void say_unknown(struct docker_reading *r, const char *given,
 			const struct docker_reference *ref)
 {
-	bool by_id = !ref->valid || span_starts(span_of(given), "sha256:");
+	bool by_id = *given && (!ref->valid || span_starts(span_of(given), "sha256:"));
 
 	docker_fact(r, "image.by_id", jv_bool(by_id));
-	if (!by_id)
+	if (!by_id && ref->valid)
 		say_reference(r, ref);
 }
 
 const struct lookup *docker_ask_image(struct backend_call *call, const char *given)
 {
+	static const struct lookup nothing = {.table = "", .key = "", .answered = true};
 	struct docker_reference ref = docker_reference(call->arena, span_of(given));
 
+	if (!*given)
+		return &nothing; /* rules refuse it, beside all else that is wrong */
 	if (!ref.valid && !docker_looks_like_id(span_of(given))) {
 		docker_refuse(call, REASON_image, "Image", given)->text =
 			"this is no reference of an image";

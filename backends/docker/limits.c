@@ -38,6 +38,12 @@ static void lifted(struct docker_reading *r, const char *field, const char *valu
 	jv_set(r->call->arena, entry, "value", jv_string(docker_cut(r->call, span_of(value))));
 }
 
+static void lifted_number(struct docker_reading *r, const char *key)
+{
+	lifted(r, docker_text(r->call, "HostConfig.%s", key),
+	       docker_text(r->call, "%lld", (long long)jv_num(r->host, key, 0)));
+}
+
 static void read_ulimits(struct docker_reading *r)
 {
 	const struct jv *list = jv_get(r->host, "Ulimits");
@@ -55,24 +61,23 @@ static void read_ulimits(struct docker_reading *r)
 /* Settings that lift a limit, escape one, or reach a device of the host by its path. */
 static void read_lifted(struct docker_reading *r)
 {
+	static const char *const endless[] = {"Memory", "NanoCpus", "CpuQuota", "PidsLimit"};
 	static const char *const numbers[] = {"CpuRealtimePeriod", "CpuRealtimeRuntime",
 					      "BlkioWeight", "KernelMemory", "KernelMemoryTCP"};
 	static const char *const lists[] = {"BlkioWeightDevice", "BlkioDeviceReadBps",
 					    "BlkioDeviceWriteBps", "BlkioDeviceReadIOps",
 					    "BlkioDeviceWriteIOps"};
-	int64_t score = jv_num(r->host, "OomScoreAdj", 0);
 
 	if (jv_true(r->host, "OomKillDisable"))
 		lifted(r, "HostConfig.OomKillDisable", "true");
-	if (score < 0)
-		lifted(r, "HostConfig.OomScoreAdj", docker_text(r->call, "%lld", (long long)score));
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		int64_t n = jv_num(r->host, numbers[i], 0);
-
-		if (n)
-			lifted(r, docker_text(r->call, "HostConfig.%s", numbers[i]),
-			       docker_text(r->call, "%lld", (long long)n));
-	}
+	if (jv_num(r->host, "OomScoreAdj", 0) < 0)
+		lifted_number(r, "OomScoreAdj");
+	for (size_t i = 0; i < sizeof(endless) / sizeof(*endless); i++)
+		if (jv_num(r->host, endless[i], 0) < 0)
+			lifted_number(r, endless[i]);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (jv_num(r->host, numbers[i], 0))
+			lifted_number(r, numbers[i]);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
 		const struct jv *list = jv_get(r->host, lists[i]);
 

@@ -17,7 +17,8 @@ const struct docker_route docker_routes[] = {
 const size_t docker_route_count = sizeof(docker_routes) / sizeof(*docker_routes);
 
 #define JSON_TYPES "application/json"
-#define TAR_TYPES  "application/x-tar application/tar application/octet-stream"
+/* The docker client says text/plain, docker-py nothing; a form would be read by the engine. */
+#define TAR_TYPES "- text/plain application/x-tar application/tar application/octet-stream"
 
 void docker_compile(struct docker_compiled *ret, const struct docker_route *from)
 {
