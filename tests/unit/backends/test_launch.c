@@ -268,10 +268,11 @@ static void applies_each_change(void **state)
 		 "HostConfig.CapDrop", "[\"ALL\"]", "capabilities.drop_all", "true"},
 		{HARDEN_NO_NEW_PRIVILEGES, "true",
 		 "{\"SecurityOpt\":[\"no-new-privileges=false\",\"label=user:x\"]}",
-		 "HostConfig.SecurityOpt", "[\"no-new-privileges\",\"label=user:x\"]",
+		 "HostConfig.SecurityOpt",
+		 "[\"no-new-privileges=false\",\"label=user:x\",\"no-new-privileges\"]",
 		 "no_new_privileges", "true"},
-		{HARDEN_MEMORY, "1048576", "{\"MemorySwap\":-1}", "HostConfig.MemorySwap",
-		 "1048576", "limits.memory", "1048576"},
+		{HARDEN_MEMORY, "1048576", "{\"MemorySwap\":5}", "HostConfig.MemorySwap", "1048576",
+		 "limits.memory", "1048576"},
 		{HARDEN_CPUS, "2000000000", "{\"CpuQuota\":5}", "HostConfig.CpuQuota", "0",
 		 "limits.nano_cpus", "2000000000"},
 		{HARDEN_PIDS, "256", "null", "HostConfig.PidsLimit", "256", "limits.pids", "256"},
@@ -315,6 +316,51 @@ static void applies_each_change(void **state)
 			CHECK_STR(label, "(absent)",
 				  drive_text(d.arena, drive_at(&body, "NetworkingConfig."
 								      "EndpointsConfig")));
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* What a request asks for is judged as it stands, not made good. */
+static void leaves_contrary_wishes_to_the_judge(void **state)
+{
+	static const struct {
+		enum harden what;
+		const char *value, *host;
+		const char *fact, *stays; /* as JSON */
+	} rows[] = {
+		{HARDEN_PIDS, "256", "{\"PidsLimit\":-1}", "limits.lifted[0]",
+		 "{\"field\":\"HostConfig.PidsLimit\",\"value\":\"-1\"}"},
+		{HARDEN_PIDS, "256", "{\"PidsLimit\":-1}", "limits.pids", "(absent)"},
+		{HARDEN_MEMORY, "256", "{\"MemorySwap\":-1}", "limits.swap", "-1"},
+		{HARDEN_CPUS, "256", "{\"CpuQuota\":-1}", "limits.lifted[0].field",
+		 "\"HostConfig.CpuQuota\""},
+		{HARDEN_NO_NEW_PRIVILEGES, "true", "{\"SecurityOpt\":[\"no-new-privileges:0\"]}",
+		 "security[0].name", "\"no-new-privileges\""},
+		{HARDEN_NO_NEW_PRIVILEGES, "true", "{\"SecurityOpt\":[\"no-new-privileges:0\"]}",
+		 "no_new_privileges", "true"},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct change c = {.what = rows[i].what, .rule = "t", .field = ""};
+		char request[512];
+		struct err err = {0};
+		struct drive d;
+
+		snprintf(request, sizeof(request),
+			 "POST /v1.41/containers/create\n{\"Image\":\"alpine\",\"HostConfig\":%s}",
+			 rows[i].host);
+		drive_start(&d, be, &world);
+		CHECK_INT(rows[i].host, STEP_READY, drive_request(&d, request));
+		c.value = drive_parse(d.arena, rows[i].value);
+		CHECK_INT(rows[i].host, 0, be->ops->apply(be, &d.call, &c, 1, &err));
+		CHECK_STR(rows[i].host, rows[i].stays,
+			  drive_text(d.arena, drive_at(&d.call.workload.facts, rows[i].fact)));
 		drive_end(&d);
 	}
 	arena_destroy(a);
@@ -437,6 +483,7 @@ int main(void)
 		cmocka_unit_test(trusts_no_odd_reply),
 		cmocka_unit_test(keeps_nothing_it_cannot_see),
 		cmocka_unit_test(applies_each_change),
+		cmocka_unit_test(leaves_contrary_wishes_to_the_judge),
 		cmocka_unit_test(refuses_changes_that_do_not_fit),
 		cmocka_unit_test(remembers_the_engine_for_a_while),
 		cmocka_unit_test(outlives_a_renewal),
