@@ -42,9 +42,19 @@ local function fill_network(w)
 	end
 end
 
+-- Whether the request says something of it, even if that is "off".
+local function asks_for(w, option)
+	for given in each(w.security) do
+		if given.name == option then return true end
+	end
+	return false
+end
+
 local function fill_privileges(w, granted)
 	if not get(w, "capabilities.drop_all") then change("capabilities.drop_all", true) end
-	if w.no_new_privileges == false then change("no_new_privileges", true) end
+	if w.no_new_privileges == false and not asks_for(w, "no-new-privileges") then
+		change("no_new_privileges", true)
+	end
 	local user = w.user or {}
 	if granted.users == "nonroot" and user.root ~= false and (user.given or "") == "" then
 		change("user.given", "65534:65534")

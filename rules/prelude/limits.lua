@@ -25,7 +25,7 @@ check "limits" {
 			if asked == nil then
 				refuse("limits", { field = "limits." .. name, hint = hint,
 					text = "there is no limit of " .. name .. ", the profile asks for one" })
-			elseif asked > top then
+			elseif asked <= 0 or asked > top then
 				refuse("limits", { field = "limits." .. name, value = asked, hint = hint })
 			end
 		end

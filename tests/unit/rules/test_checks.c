@@ -1,6 +1,7 @@
 #include "tests/unit/rules/kit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Facts that differ from a fine create in one thing, and the reasons in the order they are given.
  */
@@ -208,6 +209,10 @@ static const struct row create_rows[] = {
 	{"too much memory", W("\"limits\":{\"memory\":4294967296}"), "limits"},
 	{"no limit of memory", W("\"limits\":{\"memory\":null}"), "limits"},
 	{"no limit of processes", W("\"limits\":{\"pids\":null}"), "limits"},
+	{"a limit that is none", W("\"limits\":{\"pids\":-1}"), "limits"},
+	{"gain of privileges",
+	 W("\"security\":[{\"name\":\"no-new-privileges\",\"value\":\"false\",\"field\":\"f\"}]"),
+	 "security_opt"},
 	{"endless swap", W("\"limits\":{\"swap\":-1}"), "limits"},
 	{"swap as engines give it", W("\"limits\":{\"swap\":2147483648}"), "allow"},
 	{"much shared memory", W("\"limits\":{\"shm\":8589934592}"), "limits"},
@@ -621,6 +626,53 @@ static void names_what_lowers(void **state)
 	engine_close(eng);
 }
 
+/* The shipped profile does what it is for, and not more. */
+static void the_agent_profile_lets_agents_work(void **state)
+{
+	static const struct row rows[] = {
+		{"busybox", W("\"name\":\"x\""), "allow"},
+		{"another tag of busybox", W("\"image\":{\"tag\":\"1.36\"}"), "image"},
+		{"any tag of python",
+		 W("\"image\":{\"name\":\"docker.io/library/python\",\"tag\":\"3.12-slim\"}"),
+		 "allow"},
+		{"a network", W("\"network\":{\"mode\":\"default\"}"), "network"},
+		{"a directory of the host",
+		 BIND("/srv/agents/ann", "," HOST("directory", "/srv/agents/ann")), "bind"},
+		{"more memory", W("\"limits\":{\"memory\":2147483648}"), "limits"},
+		{"the engine's socket",
+		 BIND("/run/docker.sock", ",\"host\":{\"kind\":\"socket\",\"real\":\"/run/"
+					  "docker.sock\",\"protected\":\"/run/"
+					  "docker.sock\"}"),
+		 "bind_protected bind"},
+	};
+	static const char base[] =
+		W("\"image\":{\"name\":\"docker.io/library/busybox\",\"tag\":\"latest\"},"
+		  "\"isolation\":{\"level\":\"process\"},\"mounts\":[],\"network\":{\"mode\":"
+		  "\"none\",\"endpoints\":[]},\"limits\":{\"memory\":268435456,\"nano_cpus\":"
+		  "1000000000,\"pids\":64}");
+	char *text = kit_read("rules/profiles/agent.lua");
+	struct engine *eng = kit_open(text);
+	struct arena *a = arena_create(1 << 20);
+	struct buf out;
+	struct jv facts = kit_merged(a, kit_create, base);
+
+	(void)state;
+	buf_init(&out, 1 << 16);
+	jv_write(&out, &facts);
+	buf_put(&out, "", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct kit_answer ans;
+
+		kit_judge(eng, "agent", buf_span(&out).at, rows[i].change, &ans);
+		CHECK_STR(rows[i].label, rows[i].want, kit_reasons(&ans));
+		kit_drop(&ans);
+	}
+	buf_fini(&out);
+	arena_destroy(a);
+	engine_close(eng);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -630,6 +682,7 @@ int main(void)
 		cmocka_unit_test(judges_other_objects),
 		cmocka_unit_test(judges_updates),
 		cmocka_unit_test(grants_what_settings_say),
+		cmocka_unit_test(the_agent_profile_lets_agents_work),
 		cmocka_unit_test(says_what_would_pass),
 		cmocka_unit_test(names_what_lowers),
 	};

@@ -85,6 +85,10 @@ static void fills_what_is_absent(void **state)
 		{"the image's user is not known",
 		 W("\"user\":{\"given\":\"\",\"root\":null,\"effective\":null}"),
 		 "user.given=\"65534:65534\""},
+		{"what is switched off stays so, to be judged",
+		 W("\"no_new_privileges\":false,\"security\":[{\"name\":\"no-new-privileges\","
+		   "\"value\":\"false\"}]"),
+		 ""},
 		{"root is asked for", W("\"user\":{\"given\":\"0\",\"root\":true}"), ""},
 		{"limits that are given stay", W("\"limits\":{\"memory\":99999999999}"), ""},
 	};
