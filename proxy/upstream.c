@@ -528,10 +528,10 @@ size_t upcall_send(struct upcall *c, struct span piece)
 
 	if (c->complete || !c->handlers)
 		return piece.len; /* the service has answered: the rest is drained */
-	if (!len) {
-		c->wants_room = true;
+	if (len < piece.len)
+		c->wants_room = true; /* the caller waits for the rest of its piece to fit */
+	if (!len)
 		return 0;
-	}
 	if (c->chunked)
 		buf_printf(&c->out, "%zx\r\n", len);
 	buf_put(&c->out, piece.at, len);
