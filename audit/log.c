@@ -199,13 +199,13 @@ static int write_first_line(struct audit_log *l, int fd, const char *temporary, 
 int audit_log_begin(struct audit_log *l, const struct open_set *open, const char *before,
 		    struct err *err)
 {
-	char temporary[SEGMENT_NAME_MAX + 4];
+	char name[SEGMENT_NAME_MAX], temporary[SEGMENT_NAME_MAX + 4];
 	int fd;
 
 	assert(!buf_len(&l->group));
 	l->first = l->writer.seq;
-	segment_name(l->first, temporary);
-	strcat(temporary, ".tmp");
+	segment_name(l->first, name);
+	snprintf(temporary, sizeof(temporary), "%s.tmp", name);
 	fd = open_temporary(l, temporary, err);
 	if (fd < 0)
 		return seal(l, err);

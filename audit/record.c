@@ -200,6 +200,23 @@ static bool has_control(struct span s)
 	return found;
 }
 
+/* Its quotes and backslashes mean something; beyond ASCII it is like any string. */
+static void put_json_text(struct writer *w, struct span s)
+{
+	const unsigned char *at = (const unsigned char *)s.at;
+
+	for (size_t i = 0; i < s.len && !w->full;) {
+		size_t run = i;
+
+		while (run < s.len && at[run] < 0x7f)
+			run++;
+		put(w, (struct span){s.at + i, run - i});
+		i = run;
+		if (i < s.len)
+			i += put_special(w, at + i, s.len - i);
+	}
+}
+
 /* A text with raw control bytes cannot be our JSON: it is kept as a string. */
 static void put_json(struct writer *w, struct span key, struct span value)
 {
@@ -211,7 +228,7 @@ static void put_json(struct writer *w, struct span key, struct span value)
 		put_escaped(w, value.at, value.len);
 		put(w, LIT("\""));
 	} else {
-		put(w, value);
+		put_json_text(w, value);
 	}
 	put(w, LIT(","));
 }
@@ -251,6 +268,7 @@ static const char *lost_hash(struct writer *w, struct span text, enum cut lost_f
 }
 
 /* False: it does not fit. */
+/* NOLINTNEXTLINE(readability-function-size): a few statements for each row of the table */
 static bool write_members(struct writer *w, const struct record *r)
 {
 #define STR(name, value) put_str(w, LIT("\"" name "\":\""), value, LIT("\","));

@@ -148,7 +148,7 @@ static bool take(struct cursor *c, char want)
 {
 	while (c->at < c->end && *c->at == ' ')
 		c->at++;
-	if (c->at == c->end || *c->at != want)
+	if (c->at == c->end || *c->at != (unsigned char)want)
 		return false;
 	c->at++;
 	return true;
@@ -159,19 +159,31 @@ static bool hex_digit(unsigned char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
+/* Four digits that are a character by themselves; neither NUL nor half of one. */
+static bool is_character(const unsigned char *digits)
+{
+	for (int i = 0; i < 4; i++)
+		if (!hex_digit(digits[i]))
+			return false;
+	if (memcmp(digits, "0000", 4) == 0)
+		return false;
+	return (digits[0] | 0x20) != 'd' || digits[1] < '8';
+}
+
 static bool skip_escape(struct cursor *c)
 {
+	static const char after_backslash[] = {'"', '\\', '/', 'b', 'f', 'n', 'r', 't'};
+
 	if (c->end - c->at < 2)
 		return false;
 	if (c->at[1] != 'u') {
 		c->at += 2;
-		return memchr("\"\\/bfnrt", c->at[-1], 8) != NULL;
+		return memchr(after_backslash, c->at[-1], sizeof(after_backslash)) != NULL;
 	}
 	if (c->end - c->at < 6)
 		return false;
 	c->at += 6;
-	return hex_digit(c->at[-4]) && hex_digit(c->at[-3]) && hex_digit(c->at[-2]) &&
-	       hex_digit(c->at[-1]);
+	return is_character(c->at - 4);
 }
 
 /* Bytes within a string that need no look. */

@@ -43,8 +43,7 @@ static int damaged(struct err *err, const char *segment, uint64_t seq, const cha
 static int last_line(int dir_fd, uint64_t first, struct expected *ret, struct err *err)
 {
 	auto_fd int fd = segment_open(dir_fd, first, O_RDONLY, err);
-	auto_free char *mem = malloc(RECORD_LINE_MAX + 2);
-	char name[SEGMENT_NAME_MAX];
+	char mem[RECORD_LINE_MAX + 2], name[SEGMENT_NAME_MAX];
 	struct record_peek peek;
 	struct span text;
 	struct line line;
@@ -55,12 +54,9 @@ static int last_line(int dir_fd, uint64_t first, struct expected *ret, struct er
 	segment_name(first, name);
 	if (fd < 0)
 		return -1;
-	if (!mem)
-		return err_set(err, ERR_LIMIT, "no memory to read %s", name);
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, "stat %s", name);
-	text.len = (uint64_t)st.st_size < RECORD_LINE_MAX + 2 ? (size_t)st.st_size
-							      : RECORD_LINE_MAX + 2;
+	text.len = (uint64_t)st.st_size < sizeof(mem) ? (size_t)st.st_size : sizeof(mem);
 	n = segment_read(fd, mem, text.len, (uint64_t)st.st_size - text.len);
 	if (n < 0)
 		return err_sys(err, "read %s", name);
@@ -89,12 +85,11 @@ static int scan_newest(struct audit_log *l, struct expected want, struct open_se
 {
 	struct line_reader reader;
 	struct span text;
-	enum line_got got;
 
 	*ret = (struct scan){0};
 	if (!line_reader_init(&reader, l->fd))
 		return err_set(err, ERR_LIMIT, "no memory to read the log");
-	while ((got = line_reader_next(&reader, &text)) == LINE_WHOLE) {
+	while (line_reader_next(&reader, &text) == LINE_WHOLE) {
 		struct record_peek peek;
 		struct line line;
 
@@ -359,7 +354,7 @@ struct audit_log *audit_log_open(const struct audit_log_conf *conf, struct open_
 	}
 	l->dir_fd = l->lock_fd = l->fd = -1;
 	l->segment_bytes = conf->segment_bytes;
-	strcpy(l->writer.origin, conf->origin);
+	snprintf(l->writer.origin, sizeof(l->writer.origin), "%s", conf->origin);
 	buf_init(&l->group, AUDIT_LOG_GROUP_MAX);
 	buf_init(&l->scratch, RECORD_BODY_MAX);
 	l->dir = strdup(conf->dir);

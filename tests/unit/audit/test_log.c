@@ -370,7 +370,7 @@ static void torn_tails_do_not_overwrite_each_other(void **state)
 		sample_put(&s, s.bytes, s.end - 2);
 		open_set_init(&set, 100);
 		audit_log_close(fixture_open(s.dir, SMALL, &set, &found));
-		strcpy(names[i], found.tail_file);
+		memcpy(names[i], found.tail_file, sizeof(names[i]));
 		open_set_fini(&set);
 	}
 	CHECK_STR("first", "torn/2.bin", names[0]);
@@ -669,6 +669,41 @@ static void open_decisions_are_found_in_older_segments(void **state)
 	fixture_remove(dir);
 }
 
+/* How far back is searched has a bound, and what is missed is counted. */
+static void decisions_too_far_back_are_counted(void **state)
+{
+	const struct record r = fixture_decision(1, "allow");
+	const struct record_peek peek = {
+		.type = RECORD_DECISION, .id = span_of(r.id), .allow = true};
+	struct audit_log_found found;
+	char dir[FIXTURE_PATH];
+	struct open_set set;
+	struct audit_log *l;
+	struct err err = {0};
+
+	(void)state;
+	fixture_dir(dir);
+	open_set_init(&set, 100);
+	l = fixture_open(dir, 4096, &set, &found);
+	pairing_apply(&set, &peek, fixture_append(l, &r).seq);
+	for (int i = 0; i < 1024; i++)
+		CHECK_INT("rotate", 0, audit_log_rotate(l, &set, &err));
+	audit_log_close(l);
+	open_set_fini(&set);
+	l = fixture_open(dir, 4096, &set, &found);
+	CHECK_INT("just in reach", 1, set.count);
+	CHECK_INT("just in reach", 0, found.not_looked_for);
+	CHECK_INT("rotate", 0, audit_log_rotate(l, &set, &err));
+	audit_log_close(l);
+	open_set_fini(&set);
+	l = fixture_open(dir, 4096, &set, &found);
+	CHECK_INT("out of reach", 0, set.count);
+	CHECK_INT("out of reach", 1, found.not_looked_for);
+	audit_log_close(l);
+	open_set_fini(&set);
+	fixture_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -687,6 +722,7 @@ int main(void)
 		cmocka_unit_test(lines_taken_out_or_moved_are_found),
 		cmocka_unit_test(a_file_that_is_taken_away_seals),
 		cmocka_unit_test(open_decisions_are_found_in_older_segments),
+		cmocka_unit_test(decisions_too_far_back_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

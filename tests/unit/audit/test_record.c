@@ -227,6 +227,20 @@ static void json_with_control_bytes_becomes_a_string(void **state)
 	arena_destroy(a);
 }
 
+static void json_is_safe_to_show(void **state)
+{
+	static const char facts[] = "{\"a\":\"\xc2\x9b\x7f\xe2\x80\xa8\xff\xc3\xbc\\\"\"}";
+	static const char want[] = "\"type\":\"decision\",\"facts\":{\"a\":"
+				   "\"\\u009b\\u007f\\u2028\xef\xbf\xbd\xc3\xbc\\\"\"}";
+	const struct record r = {.type = RECORD_DECISION, .facts = {facts, sizeof(facts) - 1}};
+	char *text = text_of(&r);
+
+	(void)state;
+	CHECK_STR("facts", want, text);
+	CHECK_INT("valid", 1, record_valid(span_of(text)));
+	free(text);
+}
+
 /* A JSON array of `len` bytes. */
 static struct span big_json(char *mem, size_t len, char fill)
 {
@@ -407,6 +421,10 @@ static void only_records_are_valid(void **state)
 		{"bad \\u", "\"type\":\"read\",\"text\":\"\\u12g4\"", false},
 		{"cut escape", "\"type\":\"read\",\"text\":\"\\", false},
 		{"cut \\u", "\"type\":\"read\",\"text\":\"\\u12", false},
+		{"NUL", "\"type\":\"read\",\"text\":\"\\u0000\"", false},
+		{"half a character", "\"type\":\"read\",\"text\":\"\\ud83d\"", false},
+		{"two halves", "\"type\":\"read\",\"text\":\"\\uD83D\\uDC33\"", false},
+		{"below the halves", "\"type\":\"read\",\"text\":\"\\ud7ff\"", true},
 		{"leading zero", "\"type\":\"read\",\"count\":01", false},
 		{"minus only", "\"type\":\"read\",\"count\":-", false},
 		{"dot only", "\"type\":\"read\",\"count\":1.", false},
@@ -429,6 +447,46 @@ static void only_records_are_valid(void **state)
 		CHECK_INT(cases[i].label, cases[i].want, record_valid((struct span){exact, len}));
 		free(exact);
 	}
+}
+
+/* What is taken from a worker, and only that, is JSON for the strict reader as well. */
+static void what_is_valid_is_json(void **state)
+{
+	static const char bytes[] = "\"\\{}[],:0123456789-.eEutrnflasd \x01\x7f\x80\xc2\xe2\xff";
+	const struct record r = {.type = RECORD_DECISION,
+				 .id = "i",
+				 .path = "/a\nb",
+				 .verdict = "deny",
+				 .facts = {"{\"a\":[1,-2.5e3,true,null],\"b\":\"\\u00e9\"}", 42},
+				 .http = 200};
+	char *whole = text_of(&r);
+	size_t len = strlen(whole);
+	int valid = 0;
+
+	(void)state;
+	srand(3);
+	for (int i = 0; i < 100000; i++) {
+		struct arena *a = arena_create(ARENA_BYTES);
+		char *object = arena_take(a, len + 3);
+		enum jv_fault fault = JV_FAULT_NONE;
+		struct err err;
+		struct jv tree;
+
+		sprintf(object, "{%s}", whole);
+		for (int n = rand() % 3; n >= 0; n--)
+			object[1 + (size_t)rand() % len] =
+				bytes[(size_t)rand() % (sizeof(bytes) - 1)];
+		if (record_valid((struct span){object + 1, len})) {
+			valid++;
+			/* The strict reader has limits of its own, which are no matter of form. */
+			if (jv_parse(a, (struct span){object, len + 2}, &tree, &fault, &err) < 0 &&
+			    fault != JV_FAULT_LIMIT && fault != JV_FAULT_DUPLICATE)
+				fail_msg("%s: %s", err.msg, object);
+		}
+		arena_destroy(a);
+	}
+	CHECK_INT("some were valid", 1, valid > 1000 && valid < 90000);
+	free(whole);
 }
 
 static void depth_has_a_limit(void **state)
@@ -484,12 +542,14 @@ int main(void)
 		cmocka_unit_test(every_type_has_a_name_that_is_read_back),
 		cmocka_unit_test(hostile_bytes_stay_inside_their_string),
 		cmocka_unit_test(json_with_control_bytes_becomes_a_string),
+		cmocka_unit_test(json_is_safe_to_show),
 		cmocka_unit_test(too_long_records_are_cut_and_say_so),
 		cmocka_unit_test(even_all_strings_at_once_fit),
 		cmocka_unit_test(cuts_between_characters),
 		cmocka_unit_test(too_little_room_spends_the_buffer),
 		cmocka_unit_test(appends_to_what_is_there),
 		cmocka_unit_test(only_records_are_valid),
+		cmocka_unit_test(what_is_valid_is_json),
 		cmocka_unit_test(depth_has_a_limit),
 		cmocka_unit_test(peek_sees_only_the_real_verdict),
 	};
