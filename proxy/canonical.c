@@ -322,7 +322,10 @@ const struct pair *canonical_header(const struct canonical *req, const char *nam
 int canonical_read(struct arena *a, const struct raw_head *raw, struct canonical *ret,
 		   struct violation *ret_why)
 {
-	*ret = (struct canonical){.method = "", .path = "", .content_type = "", .upgrade_to = ""};
+	/* Until the framing is read a body may follow: who is refused before that must not be
+	 * taken for one who sends none. */
+	*ret = (struct canonical){
+		.method = "", .path = "", .content_type = "", .upgrade_to = "", .has_body = true};
 	/* Framing first: if it is unclear, nothing else can be read with certainty. */
 	if (copy_headers(a, raw, ret, ret_why) < 0 || read_framing(a, ret, ret_why) < 0 ||
 	    read_method(a, raw->method, ret, ret_why) < 0 || refuse_doubles(a, ret, ret_why) < 0 ||

@@ -312,6 +312,7 @@ static bool head_refused(struct exchange *x, const struct raw_head *raw)
 
 static void deny_refused(struct exchange *x)
 {
+	x->decision.verdict = x->decision.would = VERDICT_DENY; /* the rules may have allowed it */
 	x->decision.violations = x->call.refused;
 	x->decision.profile = x->profile ? profile_name(x->profile) : "";
 	x->decision.profile_hash = x->profile ? profile_hash(x->profile) : "";

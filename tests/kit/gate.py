@@ -34,6 +34,19 @@ def make_users():
                          "/usr/sbin/nologin", name])
 
 
+def complete_lines(path, offset=0):
+    """The whole lines of a segment from offset on, and where they end; it is padded in advance."""
+    data = b""
+    with open(path, "rb") as file:
+        file.seek(offset)
+        while block := file.read(1 << 18):
+            data += block
+            if b"\n" not in block:
+                break
+    data = data[:data.rfind(b"\n") + 1]
+    return data.splitlines(), offset + len(data)
+
+
 class Gate:
     def __init__(self, folder, config, profiles=None, uid=None, program=None):
         """config: the text of a configuration file; profiles: {file name: text} for its folder.
@@ -62,14 +75,16 @@ class Gate:
         who = {} if self.uid is None else {"user": self.uid, "group": self.uid, "extra_groups": []}
         self.process = proc.start([self.program, "serve", "--config", self.config], self.output,
                                   **who)
+        proc.until("the gate is ready", seconds, self._ready)
         for path in sockets:
-            proc.until(f"the gate listens on {path}", seconds, lambda p=path: self._listens(p))
+            if not Path(path).is_socket():
+                raise Trouble(f"the gate is ready and there is no socket {path}")
         return self
 
-    def _listens(self, path):
+    def _ready(self):
         if self.process.poll() is not None:
             raise Trouble(f"the gate ended with status {self.process.returncode}: {self.said()}")
-        return Path(path).is_socket()
+        return ": ready\n" in self.said()
 
     def said(self):
         try:
@@ -107,8 +122,9 @@ class Gate:
     def records(self):
         """All complete records on disk, in order."""
         found = []
-        for path in sorted(self.log.glob("*.jsonl")):
-            for line in path.read_bytes().split(b"\n")[:-1]:
+        for path in sorted(self.log.glob("*.log")):
+            lines, _ = complete_lines(path)
+            for line in lines:
                 try:
                     found.append(json.loads(line))
                 except ValueError:

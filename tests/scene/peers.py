@@ -7,6 +7,7 @@ import threading
 import time
 
 from kit import engine, proc, wire
+from kit import gate as gates
 from kit.proc import Trouble
 from script import fill, words
 
@@ -131,10 +132,11 @@ class Peer(threading.Thread):
                 self.perform(statement)
                 self.done_statements += 1
             self.finish()
-        except (Trouble, OSError, ValueError) as trouble:
+        except Exception as trouble:  # whatever it is, the scene must not hang
             now = self.block.statements[min(self.done_statements, len(self.block.statements) - 1)]
-            self.stage.note(self.who, f"FAILED: {trouble}")
-            self.stage.fail(f"{self.who}, {now}: {trouble}")
+            what = trouble if isinstance(trouble, (Trouble, OSError)) else repr(trouble)
+            self.stage.note(self.who, f"FAILED: {what}")
+            self.stage.fail(f"{self.who}, {now}: {what}")
 
     def finish(self):
         pass
@@ -371,6 +373,8 @@ class Client(Peer):
         """recv status N [after M]: an interim reply must be named to be taken; after M: as long as
         the answer is M the request is sent again"""
         deadline = time.monotonic() + PATIENCE
+        if self.head:
+            self.whole_body()  # the next reply stands behind it
         while True:
             method = self.methods[0] if self.methods else "GET"
             self.head = self.stream.reply(method)
@@ -423,6 +427,8 @@ class Upstream(Peer):
             tokens = words(statement.text)
             if tokens[0] in ("answer", "container", "info"):
                 self.perform(statement)  # true from the beginning
+            elif tokens[0] == "created":
+                stage.values[f"{tokens[1]}.id"] = engine.long_id(tokens[1])
         if block.options.get("state") != "absent":
             self.server.start()
 
@@ -537,7 +543,6 @@ class Upstream(Peer):
         if statement.payload:
             create.setdefault("HostConfig", {}).update(json.loads("\n".join(statement.payload)))
         ident = engine.long_id(args[0])
-        self.stage.values[f"{args[0]}.id"] = ident
         self.model.add_container(ident, args[0], create)
         self.put(engine.reply(201, {"Id": ident, "Warnings": []}))
         self.do_finish([], statement)
@@ -676,8 +681,9 @@ class Audit:
             if self.left:
                 raise Trouble("more records:\n" + self.listed(self.left))
         elif verb == "without":
+            text = conditions[0].encode("latin-1")
             for path in self.stage.gate.log.iterdir():
-                if conditions[0].encode("latin-1") in path.read_bytes():
+                if any(text in line for line in gates.complete_lines(path)[0]):
                     raise Trouble(f"{path.name} holds {shown(conditions[0])}")
         elif verb != "verify":  # that is done for every scene
             raise Trouble(f"the log cannot {verb}")

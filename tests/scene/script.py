@@ -17,7 +17,9 @@ class Word(str):
 
 def _unescape(match):
     code = match[1]
-    return chr(int(code[1:], 16)) if code[0] == "x" and len(code) == 3 else LETTERS.get(code, code)
+    if code[0] == "x" and len(code) == 3:
+        return chr(int(code[1:], 16))
+    return LETTERS.get(code, "\\" + code)  # what is no escape is left alone, for regexes
 
 
 def words(line):
