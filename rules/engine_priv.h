@@ -2,7 +2,8 @@
  * engine_priv.h - what an engine is made of, for its own files.
  *
  *	engine.c     opening: standard checks, sources, profiles, image; and closing
- *	language.c   the words of profiles and of the standard checks
+ *	language.c   the words that make profiles, rules and standard checks
+ *	saying.c     the words that rules and checks judge with
  *	profile.c    inheritance, decision tables, hashes
  *	judge.c      one judgement, one hardening
  *
@@ -121,8 +122,16 @@ void language_open(lua_State *lua);
 /* Takes what a source returned, from index `first` of the stack on. */
 void language_take_profiles(lua_State *lua, int first);
 
+/* --- saying.c: Lua functions --- */
+
+int saying_deny(lua_State *lua);
+int saying_ask(lua_State *lua);
+int saying_warn(lua_State *lua);
+int saying_refuse(lua_State *lua); /* standard checks only, as the next */
+int saying_change(lua_State *lua);
+
 /* Whether a value that a rule returned is one of those that mean something: nil, or deny(...). */
-bool language_is_verdict(lua_State *lua, int index);
+bool saying_is_verdict(lua_State *lua, int index);
 
 /* --- profile.c --- */
 

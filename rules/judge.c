@@ -21,7 +21,7 @@ static void run_item(lua_State *lua, struct judging *call, const struct item *it
 		facts_push(lua, &call->profile->settings);
 	lua_call(lua, it->is_check ? 2 : 1, LUA_MULTRET);
 	for (int i = top + 1; i <= lua_gettop(lua); i++)
-		if (!language_is_verdict(lua, i))
+		if (!saying_is_verdict(lua, i))
 			luaL_error(lua, "%s:%d: rule \"%s\" returned a %s, which is no verdict",
 				   it->file, it->line, it->name, luaL_typename(lua, i));
 	lua_settop(lua, top);
