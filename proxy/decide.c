@@ -39,7 +39,8 @@ bool decide(const struct judgement *j, struct arena *a, struct decision *ret)
 	}
 	switch (profile_grant(j->profile, j->op)) {
 	case GRANT_NONE:
-		deny(ret, REASON_operation, "operations", "");
+		*violations_add(&ret->violations, REASON_operation) =
+			profile_refusal(j->profile, j->op, a);
 		break;
 	case GRANT_PLAIN:
 		ret->verdict = ret->would = VERDICT_ALLOW;

@@ -201,6 +201,16 @@ static int meet_words(const struct meeting *m, const char *strict, struct jv *re
 	return 0;
 }
 
+/* A child that only watches would undo what its parent enforces. */
+static int meet_modes(const struct meeting *m, struct jv *ret)
+{
+	if (!span_is(m->child->str, "enforce") && !span_eq(m->child->str, m->parent->str) &&
+	    !span_is(m->parent->str, "shadow"))
+		return loosens(m, m->child->str.at);
+	*ret = *m->child;
+	return 0;
+}
+
 static int meet_switches(const struct meeting *m, struct jv *ret)
 {
 	if (m->parent->b && !m->child->b)
@@ -225,10 +235,11 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_words(m, "nonroot", ret);
 	case KIND_VISIBILITY:
 		return meet_words(m, "own", ret);
+	case KIND_MODE:
+		return meet_modes(m, ret);
 	case KIND_BOOL:
 		return meet_switches(m, ret);
 	case KIND_STRING:
-	case KIND_MODE:
 	case KIND_EGRESS:
 	case KIND_QUOTA:
 	case KIND_RATE:

@@ -61,7 +61,11 @@ static void children_only_tighten(void **state)
 		{"visibility", "\"all\"", "\"own\"", ""},
 		{"visibility", "nil", "\"all\"", "all is more than"},
 		{"egress", "nil", "{}", ""},
-		{"mode", "\"enforce\"", "\"shadow\"", ""},
+		{"mode", "\"enforce\"", "\"shadow\"", "shadow is more than"},
+		{"mode", "nil", "\"warn\"", "warn is more than"},
+		{"mode", "\"warn\"", "\"shadow\"", "shadow is more than"},
+		{"mode", "\"shadow\"", "\"warn\"", ""},
+		{"mode", "\"warn\"", "\"enforce\"", ""},
 		{"doc", "\"a\"", "\"b\"", ""},
 	};
 
