@@ -3,6 +3,7 @@
  */
 #include "proxy/worker.h"
 
+#include "gate/base/clock.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
 #include "proxy/worker_priv.h"
@@ -14,8 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RESOLVER_QUEUE (1u << 20) /* bytes of questions */
-#define MHD_RUNS       8          /* before others get their turn */
+#define RESOLVER_QUEUE  (1u << 20) /* bytes of questions */
+#define MHD_RUNS        8          /* before others get their turn */
+#define LOG_PATIENCE_MS 2000       /* for the log, before the first caller is served */
 
 const struct conf_limits conf_default_limits = {
 	.connections = 4096,
@@ -277,13 +279,26 @@ static bool is_done(const struct worker *w)
 	return w->control_fd < 0 || (w->stopping && !w->exchanges);
 }
 
+/* Whoever came before the log's connection is up would be refused; a lost log is not waited for. */
+static void await_log(struct worker *w)
+{
+	uint64_t give_up_ms = clock_boot_ms() + LOG_PATIENCE_MS;
+
+	while (!is_done(w) && !audit_client_up(w->audit) && clock_boot_ms() < give_up_ms)
+		worker_turn(w, WORKER_TICK_MS);
+}
+
 int worker_run(struct worker *w, int control_fd)
 {
 	struct err err = {0};
 
 	w->control_fd = control_fd;
-	if (loop_watch(&w->loop, &w->control_watch, control_fd, EPOLLIN, on_control, &err) < 0 ||
-	    front_listen(w, &err) < 0 || io_send_fds(control_fd, 'y', NULL, 0, &err) < 0) {
+	if (loop_watch(&w->loop, &w->control_watch, control_fd, EPOLLIN, on_control, &err) == 0) {
+		await_log(w);
+		if (front_listen(w, &err) == 0)
+			io_send_fds(control_fd, 'y', NULL, 0, &err);
+	}
+	if (err.kind != ERR_NONE) {
 		log_line("%s", err.msg);
 		return 1;
 	}
