@@ -21,6 +21,7 @@ struct place {
 	struct segments all;
 	size_t index; /* of the segment */
 	int fd;
+	bool finished; /* the last line that was printed ends its segment */
 	struct line_reader reader;
 	struct buf out; /* so that not each line is a write */
 };
@@ -33,6 +34,7 @@ static int open_place(struct place *p, struct err *err)
 	if (p->fd < 0)
 		return -1;
 	p->reader.fd = p->fd;
+	p->finished = false;
 	line_reader_seek(&p->reader, 0);
 	return 0;
 }
@@ -93,19 +95,18 @@ static int print(struct place *p, struct span text, struct err *err)
 	return buf_spent(&p->out) ? err_set(err, ERR_LIMIT, "no memory to print") : 0;
 }
 
-/* Prints whole lines up to the segment's end; says if it is a finished one. */
-static int print_segment(struct place *p, bool *ret_sealed, struct err *err)
+/* Prints whole lines up to the segment's end. */
+static int print_segment(struct place *p, struct err *err)
 {
 	struct span text;
 
-	*ret_sealed = false;
 	while (line_reader_next(&p->reader, &text) == LINE_WHOLE) {
 		struct record_peek peek;
 		struct line line;
 
 		if (print(p, text, err) < 0)
 			return -1;
-		*ret_sealed = line_split(text, &line) && record_peek(line.body, &peek) &&
+		p->finished = line_split(text, &line) && record_peek(line.body, &peek) &&
 			      peek.type == RECORD_LOG_SEAL;
 	}
 	if (p->reader.error)
@@ -121,11 +122,14 @@ static int next_segment(struct place *p, struct err *err)
 
 	if (segments_list(p->dir_fd, &now, err) < 0)
 		return -1;
-	segments_free(&p->all);
-	p->all = now;
-	for (p->index = 0; p->index < now.count; p->index++)
-		if (now.first[p->index] > here)
+	for (size_t i = 0; i < now.count; i++)
+		if (now.first[i] > here) {
+			segments_free(&p->all);
+			p->all = now;
+			p->index = i;
 			return open_place(p, err) < 0 ? -1 : 1;
+		}
+	segments_free(&now);
 	return 0;
 }
 
@@ -142,17 +146,16 @@ static int pause_or_end(const struct place *p, struct err *err)
 static int print_on(struct place *p, bool follow, struct err *err)
 {
 	for (;;) {
-		bool sealed;
 		int next = 0;
 
-		if (print_segment(p, &sealed, err) < 0)
+		if (print_segment(p, err) < 0)
 			return -1;
 		if (p->index + 1 < p->all.count) {
 			p->index++;
 			next = open_place(p, err) < 0 ? -1 : 1;
 		} else if (!follow) {
 			return 0;
-		} else if (sealed) {
+		} else if (p->finished) {
 			next = next_segment(p, err);
 		}
 		if (next < 0)

@@ -436,6 +436,41 @@ static void tail_follows_over_segments(void **state)
 	fixture_remove(dir);
 }
 
+/* Between the end of a segment and the next one's first line a crash may lie, and a start. */
+static void tail_waits_for_the_next_segment(void **state)
+{
+	static const char *const first[] = {OPEN, START, "\"type\":\"log_seal\",\"count\":3", NULL};
+	static const char *const second[] = {OPEN, READ, NULL};
+	struct pollfd p = {.events = POLLIN};
+	struct hash hash = {{0}};
+	struct err err = {0};
+	char dir[FIXTURE_PATH];
+	pid_t follower;
+	int out[2];
+
+	(void)state;
+	fixture_dir(dir);
+	write_lines(fixture_path(dir, FIRST_FILE), first, 0, &hash);
+	CHECK_INT("pipe", 0, pipe2(out, O_CLOEXEC));
+	follower = fork();
+	if (follower == 0) {
+		signal(SIGPIPE, SIG_IGN);
+		close(out[0]);
+		_exit(log_tail(dir, 5, true, out[1], &err) == -1 ? 0 : 1);
+	}
+	close(out[1]);
+	read_follower(out[0], 3);
+	p.fd = out[0];
+	CHECK_INT("nothing more", 0, poll(&p, 1, 350)); /* it looked a few times */
+	write_lines(fixture_path(dir, "next"), second, 3, &hash);
+	CHECK_INT("rename", 0,
+		  rename(fixture_path(dir, "next"), fixture_path(dir, "00000000000000000003.log")));
+	read_follower(out[0], 2);
+	close(out[0]);
+	check_ended(follower);
+	fixture_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,6 +481,7 @@ int main(void)
 		cmocka_unit_test(a_running_log_verifies),
 		cmocka_unit_test(tail_prints_the_last_records),
 		cmocka_unit_test(tail_follows_over_segments),
+		cmocka_unit_test(tail_waits_for_the_next_segment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
