@@ -121,7 +121,7 @@ def test_denial_is_readable(world):
     message = json.loads(body)["message"]
     if head.status != 403 or head.get("Content-Type") != "application/json":
         raise Trouble(f"{head.start} {head.fields}")
-    found = re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}", message)
+    found = re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}", message)
     if not found:
         raise Trouble(f"no decision id in {message!r}")
     if not any(record.get("id") == found[0] for record in world.gate.records()):
@@ -169,7 +169,7 @@ def one_case(world, case):
         ident = json.loads(body)["Id"]
         gone = world.ask("ref", "DELETE", f"/v1.41/containers/{ident}?force=1")[0].status
         return None if gone == 204 else f"made, and then not removed: {gone}"
-    found = re.search(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}", body)
+    found = re.search(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}", body)
     if head.status < 400 or not found:
         return f"{head.start} {body[:400]!r}"
     for record in reversed(world.gate.records()):
