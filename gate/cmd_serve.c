@@ -100,7 +100,9 @@ int run_serve(const struct args *args)
 	log_role("supervisor");
 	if (load(args->config, &loaded, &err) < 0)
 		return command_failed(&err);
-	rc = serve(&s, &err);
+	if (chdir("/") < 0)
+		err_sys(&err, "go to /");
+	rc = err.kind == ERR_NONE ? serve(&s, &err) : -1;
 	unload(&loaded);
 	if (rc < 0)
 		command_failed(&err);

@@ -106,8 +106,9 @@ static void check_runtime(struct findings *f, const char *socket, const struct j
 	const char *level = level_of(path, jv_get(&m->value, "runtimeArgs"));
 
 	if (level)
-		finding_add(f, FINDING_FINE, "", "", "%s: runtime '%.*s' is %s: isolation '%s'",
-			    socket, SPAN_FMT(m->key), path, level);
+		finding_add(f, FINDING_FINE, "", "",
+			    "%s: runtime '%.*s' is %s: isolation '%s' at most", socket,
+			    SPAN_FMT(m->key), path, level);
 	else
 		finding_add(f, FINDING_NOTE,
 			    "The engine does not say which program it is, or it is not known; for "

@@ -3,6 +3,7 @@
 
 #include "gate/base/confine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,8 @@ void kernel_log_syscall(int fd, pid_t pid, char *out, size_t size)
 		ssize_t n = read(fd, line, sizeof(line) - 1);
 		long nr;
 
+		if (n < 0 && errno == EPIPE)
+			continue; /* older records were overwritten */
 		if (n <= 0)
 			return;
 		line[n] = '\0';

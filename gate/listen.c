@@ -68,8 +68,8 @@ static int bind_to(int fd, const char *path, const struct listen_access *access,
 
 	if (address(path, &addr, err) < 0)
 		return -1;
-	/* Nobody may connect before owner and mode are right. */
-	before = umask(0777);
+	/* By umask and lchown(): neither can be led through a link to another file. */
+	before = umask(~access->mode & 0777);
 	rc = bind(fd, (const struct sockaddr *)&addr, sizeof(addr));
 	umask(before);
 	if (rc < 0)
@@ -77,10 +77,8 @@ static int bind_to(int fd, const char *path, const struct listen_access *access,
 	/* Listening first: who waits for the file to appear can connect from then on. */
 	if (listen(fd, BACKLOG) < 0)
 		err_sys(err, "listen on %s", path);
-	else if (chown(path, access->uid, access->gid) < 0)
+	else if (lchown(path, access->uid, access->gid) < 0)
 		err_sys(err, "give %s to %u:%u", path, access->uid, access->gid);
-	else if (chmod(path, access->mode) < 0)
-		err_sys(err, "set the mode of %s", path);
 	else
 		return 0;
 	unlink(path);

@@ -2,7 +2,21 @@
 
 #include "gate/base/jv.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+
+/* What is opened later must not become stdin, stdout or stderr. */
+static void hold_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
 
 int main(int argc, char **argv)
 {
@@ -11,6 +25,7 @@ int main(int argc, char **argv)
 	struct args args;
 	int words = 0;
 
+	hold_standard_descriptors();
 	jv_init();
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		run_help(&(struct args){0});

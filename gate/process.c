@@ -138,7 +138,8 @@ void process_connect(const struct process *server, const struct process *worker)
 	if (server->control < 0 || worker->control < 0)
 		return;
 	if (io_pair(ends, &err) < 0) {
-		log_line("%s", err.msg);
+		log_line("worker %d cannot be connected (%s): ended", (int)worker->pid, err.msg);
+		kill(worker->pid, SIGKILL);
 		return;
 	}
 	if (io_send_fds(server->control, 'w', &ends[0], 1, &err) == 0) {

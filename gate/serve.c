@@ -77,7 +77,7 @@ int serve_log_folder(const struct serve *s, struct err *err)
 	struct stat st;
 
 	if (mkdir(dir, 0750) == 0) {
-		if (s->root && chown(dir, owner->uid, owner->gid) < 0)
+		if (s->root && lchown(dir, owner->uid, owner->gid) < 0)
 			return err_sys(err, "give the log's folder %s to its user", dir);
 		return 0;
 	}
@@ -198,5 +198,9 @@ bool serve_engine_groups(struct serve *s)
 	    memcmp(want.groups, now->groups, want.group_count * sizeof(gid_t)) == 0)
 		return false;
 	*now = want;
+	for (size_t i = 0; i < want.group_count; i++)
+		if (want.groups[i] == 0)
+			log_line("an engine's socket belongs to the group root, so workers get it; "
+				 "give the socket a group of its own");
 	return true;
 }

@@ -242,6 +242,14 @@ static void on_ready(struct supervisor *s, struct process *p)
 		s->conf->ready(s->conf->arg);
 }
 
+/* It is ending, or it cannot be told anything any more. */
+static void hung_up(struct supervisor *s, struct process *p)
+{
+	process_cut(s, p);
+	if (!p->leaving)
+		kill(p->pid, SIGKILL);
+}
+
 static void on_control(struct supervisor *s, struct process *p)
 {
 	char word;
@@ -252,7 +260,7 @@ static void on_control(struct supervisor *s, struct process *p)
 	else if (n == 1) /* nothing else is ever said */
 		kill(p->pid, SIGKILL);
 	else if (n == 0 || errno != EAGAIN)
-		process_cut(s, p); /* its end will be reaped */
+		hung_up(s, p);
 }
 
 static int next_wait_ms(const struct supervisor *s)

@@ -1,0 +1,81 @@
+#!/bin/sh
+# cli.sh PROGRAM - what the verbs answer, and with which exit status: 0 yes, 1 no, 2 could not.
+set -eu
+program=$1 failed=0
+dir=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-cli-XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/profiles"
+cat > "$dir/profiles/reader.lua" <<'END'
+return profile "reader" { doc = "Reads.", operations = { "read" } }
+END
+cat > "$dir/gate.lua" <<END
+log { dir = "$dir/log" }
+profiles { "profiles" }
+backend "engine" { kind = "docker", address = "unix://$dir/e.sock" }
+listener "main" { socket = "$dir/g.sock", otherwise = "reader" }
+END
+cat > "$dir/facts.json" <<'END'
+{ "info": { "Runtimes": {}, "SecurityOptions": [] }, "version": { "ApiVersion": "1.41", "MinAPIVersion": "1.12" } }
+END
+printf 'GET /_ping HTTP/1.1\nHost: x\n\n' > "$dir/read.http"
+printf 'POST /v1.41/containers/prune HTTP/1.1\nHost: x\n\n' > "$dir/change.http"
+echo "not JSON" > "$dir/bad.json"
+
+# expect STATUS PATTERN ARGUMENTS...: stdout or stderr must hold PATTERN
+expect() {
+	want=$1 pattern=$2; shift 2
+	status=0
+	"$program" "$@" > "$dir/out" 2>&1 < /dev/null || status=$?
+	if [ "$status" != "$want" ] || ! grep -q -e "$pattern" "$dir/out"; then
+		echo "sallyport $*: status $status, not $want with '$pattern':"
+		cat "$dir/out"
+		failed=1
+	fi
+}
+
+judged="--config $dir/gate.lua --listener main --facts $dir/facts.json"
+
+expect 2 "usage: sallyport"
+expect 0 "usage: sallyport" --help
+expect 0 "usage: sallyport" help
+expect 0 "^sallyport [0-9]" --version
+expect 0 "^sallyport [0-9]" version
+expect 2 "did you mean 'serve'" srve
+expect 2 "'serve' needs --config FILE" serve
+expect 0 "usage: sallyport audit verify" audit verify --help
+expect 0 "connections_per_uid" help config
+expect 0 "container.create *launch" help operations
+expect 0 "audit_unavailable *503" help reasons
+expect 0 "isolation" help settings
+expect 0 "worker *accept4" help syscalls
+expect 2 "did you mean 'reasons'" help reason
+expect 2 "No such file" profile list --config "$dir/none.lua"
+
+expect 0 "^reader " profile list --config "$dir/gate.lua"
+expect 0 '"name":"reader"' profile list --json --config "$dir/gate.lua"
+expect 0 "judged\|yes *system.ping" profile show reader --config "$dir/gate.lua"
+expect 0 "^no *container.create" profile show reader --config "$dir/gate.lua"
+expect 0 '"container.create":"no"' profile show reader --json --config "$dir/gate.lua"
+expect 1 "did you mean 'reader'" profile show readr --config "$dir/gate.lua"
+expect 2 "name a profile" profile show --config "$dir/gate.lua"
+
+expect 0 '"verdict":"allow"' check $judged "$dir/read.http"
+expect 1 '"verdict":"deny"' check $judged "$dir/change.http"
+expect 1 '"verdict":"allow"' check $judged "$dir/read.http" "$dir/change.http"
+expect 2 "name a file" check $judged
+expect 2 "No such file" check $judged "$dir/none.http"
+expect 2 "bad.json" check --config "$dir/gate.lua" --listener main --facts "$dir/bad.json" "$dir/read.http"
+expect 2 "other" check --config "$dir/gate.lua" --listener other --facts "$dir/facts.json" "$dir/read.http"
+expect 1 "container.prune" explain $judged "$dir/change.http"
+
+expect 4 "give the log's folder" audit verify
+expect 4 "not both" audit verify "$dir" --config "$dir/gate.lua"
+expect 4 "LOG;SEQ;HASH" audit verify "$dir" --anchor "x;y;z"
+expect 4 "unreadable" audit verify "$dir/none"
+expect 2 "give the log's folder" audit tail
+expect 1 "not running" status --config "$dir/gate.lua"
+expect 1 "g.sock" health --config "$dir/gate.lua"
+expect 2 "no listener is called 'man'.*did you mean 'main'" health --config "$dir/gate.lua" --listener man
+expect 1 "e.sock: No such file" doctor --config "$dir/gate.lua"
+expect 1 '"level":"weak"' doctor --json --config "$dir/gate.lua"
+exit $failed
