@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is opened later must not become stdin, stdout or stderr. */
+/* What is opened later must not become stdin, stdout or stderr; and no other file is inherited. */
 static void hold_standard_descriptors(void)
 {
 	int fd;
@@ -14,8 +14,7 @@ static void hold_standard_descriptors(void)
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	close_range(STDERR_FILENO + 1, ~0U, 0); /* what was left open is not ours */
 }
 
 int main(int argc, char **argv)
