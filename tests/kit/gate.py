@@ -34,8 +34,12 @@ def make_users():
                          "/usr/sbin/nologin", name])
 
 
-def complete_lines(path, offset=0):
-    """The whole lines of a segment from offset on, and where they end; it is padded in advance."""
+def read_records(path, offset=0):
+    """The records of a segment from offset on, and where they end.
+
+    It is padded in advance, and may be written to while it is read: what does not
+    parse yet comes later.
+    """
     data = b""
     with open(path, "rb") as file:
         file.seek(offset)
@@ -43,8 +47,14 @@ def complete_lines(path, offset=0):
             data += block
             if b"\n" not in block:
                 break
-    data = data[:data.rfind(b"\n") + 1]
-    return data.splitlines(), offset + len(data)
+    found = []
+    for line in data.split(b"\n")[:-1]:
+        try:
+            found.append(json.loads(line.decode()))
+        except ValueError:
+            break
+        offset += len(line) + 1
+    return found, offset
 
 
 class Gate:
@@ -120,15 +130,10 @@ class Gate:
         return found
 
     def records(self):
-        """All complete records on disk, in order."""
+        """All records that are on disk now, in order."""
         found = []
         for path in sorted(self.log.glob("*.log")):
-            lines, _ = complete_lines(path)
-            for line in lines:
-                try:
-                    found.append(json.loads(line))
-                except ValueError:
-                    raise Trouble(f"{path.name}: not a record: {line[:200]!r}") from None
+            found += read_records(path)[0]
         return found
 
     def run(self, *arguments, stdin=None):

@@ -107,6 +107,10 @@ static void edits_replies(void **state)
 		 "{\"HttpProxy\":\"http://x:1/\"}\n"},
 		{"an error says its sentence", "GET /containers/json", 500,
 		 "{\"message\":\"no\",\"detail\":\"/var/lib\"}", "{\"message\":\"no\"}\n"},
+		{"a name that is taken", "GET /containers/json", 409,
+		 "{\"message\":\"The name \\\"/x\\\" is in use by container \\\"f202\\\". "
+		 "Rename\"}",
+		 "{\"message\":\"The name \\\"/x\\\" is in use\"}\n"},
 		{"an error without one", "GET /containers/json", 400, "[]",
 		 "{\"message\":\"the engine refused without saying why\"}\n"},
 		{"an empty list", "GET /containers/json", 200, "[]", "[]\n"},
