@@ -511,6 +511,17 @@ static struct MHD_Response *whole_reply(struct exchange *x)
 	return r;
 }
 
+/*
+ * MHD allocates the block at once, but fills chunked replies into the memory of
+ * the connection: a stream that may stay idle for days is to cost little.
+ */
+static size_t block_of(int64_t len)
+{
+	if (len < 0)
+		return 1024;
+	return len < REPLY_BLOCK ? (size_t)len + 1 : REPLY_BLOCK;
+}
+
 static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct answer *a = &x->answer;
@@ -526,7 +537,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 			return whole_reply(x);
 		len = x->up ? upcall_length(x->up) : 0;
 		return MHD_create_response_from_callback(len < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)len,
-							 REPLY_BLOCK, on_more, x, NULL);
+							 block_of(len), on_more, x, NULL);
 	case ANSWER_UPGRADE:
 		return MHD_create_response_for_upgrade(on_upgraded, x);
 	case ANSWER_NONE:
