@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -122,6 +123,7 @@ int bundle_config(const struct bundle *b, struct arena *a, struct config *ret, s
 	enum jv_fault fault;
 	struct jv entries;
 	const char *path;
+	char build[256];
 
 	if (!bundle_start(&rest) || !bundle_next(&rest, &name, &text) || name.len >= 4096)
 		return damaged(err);
@@ -131,5 +133,8 @@ int bundle_config(const struct bundle *b, struct arena *a, struct config *ret, s
 	if (config_build(&entries, path, a, ret, err) < 0 || parse_rules(rest, a, ret, err) < 0)
 		return -1;
 	ret->proxy.generation = b->generation;
+	/* So that gate_start says under which rules everything behind it was decided. */
+	snprintf(build, sizeof(build), "%s, rules %s", ret->auditor.build, b->generation);
+	ret->auditor.build = arena_strndup(a, build, strlen(build));
 	return arena_spent(a) ? err_set(err, ERR_LIMIT, "%s: too large", path) : 0;
 }

@@ -58,6 +58,8 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 		return -1;
 	if (privs_filter(ROLE_AUDITOR, err) == 0 && io_send_fds(control, 'y', NULL, 0, err) == 0)
 		status = auditor_run(a, control);
+	if (status > AUDITOR_STOPPED)
+		log_line("the log: %s", auditor_why(a));
 	auditor_close(a);
 	return status;
 }

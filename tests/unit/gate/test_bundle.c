@@ -89,6 +89,7 @@ static void reads_all_that_is_named(void **state)
 	CHECK_INT("as it stands", 1, span_is(l.config.proxy.rules[0].text, PROFILE("strict")));
 	CHECK_STR("generation", l.bundle.generation, l.config.proxy.generation);
 	CHECK_INT("of 64 digits", 64, strlen(l.bundle.generation));
+	CHECK_INT("on record", 1, strstr(l.config.auditor.build, l.bundle.generation) != NULL);
 	unload(&l);
 	drop("profiles/a.lua");
 	drop("profiles/b.lua");
