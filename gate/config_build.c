@@ -55,7 +55,7 @@ void config_defaults(struct config *ret)
 			  .reads_without_log = true,
 			  .generation = ""},
 		.auditor = {.segment_bytes = 64 << 20,
-			    .flush_ms = 5,
+			    .flush_ms = 3,
 			    .claim_ms = 5000,
 			    .build = "sallyport " SALLYPORT_VERSION},
 	};

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define RESOLVER_QUEUE  (1u << 20) /* bytes of questions */
+#define READS_HELD_MS   2          /* records of reads wait this long for company */
 #define MHD_RUNS        8          /* before others get their turn */
 #define LOG_PATIENCE_MS 2000       /* for the log, before the first caller is served */
 
@@ -159,6 +160,7 @@ static int fill_worker(struct worker *w, const struct proxy_conf *conf, struct e
 	w->audit = audit_client_create();
 	if (!w->services || !w->listeners || !w->audit)
 		return err_sys(err, "allocate a worker");
+	audit_client_hold_reads(w->audit, READS_HELD_MS);
 	for (size_t i = 0; i < conf->listener_count; i++)
 		w->listeners[i].watch.fd = -1;
 	if (loop_open(&w->loop, err) < 0)
@@ -257,6 +259,17 @@ static void on_control(struct watch *watch, uint32_t events)
 
 /* --- the loop --- */
 
+/* The next turn comes in time for what the log's client has promised. */
+static int time_to_wait(const struct worker *w, int timeout_ms)
+{
+	uint64_t due = audit_client_deadline(w->audit);
+
+	if (w->mhd_due || due <= w->loop.now_ms)
+		return 0;
+	return due - w->loop.now_ms < (uint64_t)timeout_ms ? (int)(due - w->loop.now_ms)
+							   : timeout_ms;
+}
+
 void worker_turn(struct worker *w, int timeout_ms)
 {
 	w->turn++;
@@ -265,12 +278,14 @@ void worker_turn(struct worker *w, int timeout_ms)
 	audit_client_flush(w->audit);
 	follow_audit(w);
 	flush_resolver(w);
-	loop_turn(&w->loop, w->mhd_due ? 0 : timeout_ms);
+	loop_turn(&w->loop, time_to_wait(w, timeout_ms));
+	if (w->loop.now_ms >= audit_client_deadline(w->audit)) {
+		audit_client_tick(w->audit, w->loop.now_ms);
+		follow_audit(w);
+	}
 	if (w->loop.now_ms < w->tick_ms)
 		return;
 	w->tick_ms = w->loop.now_ms + WORKER_TICK_MS;
-	audit_client_tick(w->audit, w->loop.now_ms);
-	follow_audit(w);
 	front_tick(w);
 }
 
