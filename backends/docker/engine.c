@@ -9,16 +9,18 @@
 
 const char *docker_text(struct backend_call *call, const char *fmt, ...)
 {
+	char small[256], *text;
 	va_list ap, again;
-	char *text;
 	int len;
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	len = vsnprintf(NULL, 0, fmt, ap);
+	len = vsnprintf(small, sizeof(small), fmt, ap);
 	va_end(ap);
 	text = len < 0 ? NULL : arena_take(call->arena, (size_t)len + 1);
-	if (text)
+	if (text && (size_t)len < sizeof(small))
+		memcpy(text, small, (size_t)len + 1);
+	else if (text)
 		vsnprintf(text, (size_t)len + 1, fmt, again);
 	va_end(again);
 	return text ? text : "";

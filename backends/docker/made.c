@@ -298,6 +298,10 @@ enum step docker_check(struct backend *be, struct backend_call *call, struct spa
 	docker_harvest(call);
 	call->refused = (struct violations){.count = 0};
 	st->sealed = false;
+	if (call->op != OP_CONTAINER_CREATE || !st->info) {
+		docker_refuse(call, REASON_internal, NULL, NULL);
+		return STEP_REFUSED;
+	}
 	if (!st->created)
 		st->created = id_in(call, reply);
 	if (!is_id(st->created)) {

@@ -263,6 +263,15 @@ static void mount_volume(const struct mounting *m, const struct jv *mount)
 		say_volume_labels(m, jv_get(options, "Labels"));
 }
 
+/* How many strings a list is made of; 0 if it holds anything else. */
+static size_t count_words(const struct jv *list)
+{
+	for (size_t i = 0; list->kind == JV_ARRAY && i < list->count; i++)
+		if (list->items[i].kind != JV_STRING)
+			return 0;
+	return list->kind == JV_ARRAY ? list->count : 0;
+}
+
 static void mount_tmpfs(const struct mounting *m, const struct jv *mount)
 {
 	const struct jv *options = jv_get(mount, "TmpfsOptions");
@@ -273,10 +282,11 @@ static void mount_tmpfs(const struct mounting *m, const struct jv *mount)
 		say(m, "tmpfs_bytes", jv_int(size));
 	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
 		const struct jv *pair = &list->items[i];
+		size_t words = count_words(pair);
 
-		if (pair->kind == JV_ARRAY && pair->count == 1)
+		if (words == 1)
 			say_option(m, docker_cut(m->r->call, pair->items[0].str));
-		else if (pair->kind == JV_ARRAY && pair->count == 2)
+		else if (words == 2)
 			say_option(m, docker_text(m->r->call, "%s=%s", pair->items[0].str.at,
 						  pair->items[1].str.at));
 		else

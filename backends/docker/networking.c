@@ -10,12 +10,14 @@ static bool is_default(const char *name)
 }
 
 /*
- * The network's own name: it may have been given by its id or a part of it.
- * A network that is not there keeps the name it was given.
+ * The network's own name: it may have been given by its id.  A part of an id
+ * is taken for networks of the caller only, so that nobody can feel for the
+ * names of others'.  A network that is not there keeps the name it was given.
  */
 const char *docker_network_name(struct backend_call *call, const char *given)
 {
 	const struct lookup *answer;
+	const char *name;
 
 	if (is_default(given))
 		return "default";
@@ -25,14 +27,20 @@ const char *docker_network_name(struct backend_call *call, const char *given)
 			    given);
 	if (!answer || answer->status != 200)
 		return given;
-	given = jv_str(&answer->body, "Name", given);
-	return is_default(given) ? "default" : given;
+	name = jv_str(&answer->body, "Name", given);
+	if (strcmp(name, given) != 0 && strcmp(jv_str(&answer->body, "Id", ""), given) != 0 &&
+	    !docker_may_see(call, docker_owner_of(jv_get(&answer->body, "Labels")))) {
+		docker_refuse(call, REASON_network, "network", given)->text =
+			"networks of others are named in full";
+		return given;
+	}
+	return is_default(name) ? "default" : name;
 }
 
 /* --- namespaces --- */
 
 struct joined {
-	const char *id; /* full, or as given if there is no such container */
+	const char *id; /* full, or as given if there is none that the caller may see */
 	bool known, mine;
 };
 
@@ -51,8 +59,9 @@ static struct joined joined_container(struct backend_call *call, struct span nam
 	if (answer->status != 200)
 		return j;
 	owner = docker_owner_of(jv_path(&answer->body, "Config.Labels"));
-	j.id = jv_str(&answer->body, "Id", j.id);
 	j.mine = strcmp(owner, call->owner) == 0;
+	if (docker_may_see(call, owner))
+		j.id = jv_str(&answer->body, "Id", j.id);
 	return j;
 }
 

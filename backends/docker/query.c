@@ -10,19 +10,34 @@ static bool unreserved(unsigned char c)
 	       c == '-' || c == '.' || c == '_' || c == '~';
 }
 
+static bool stays(unsigned char c, const char *also)
+{
+	return unreserved(c) || (c && *also && strchr(also, c));
+}
+
 void docker_encode(struct buf *out, struct span s, const char *also)
 {
 	static const char digits[] = "0123456789ABCDEF";
+	size_t len = s.len, n = 0;
+	char *at;
 
+	for (size_t i = 0; i < s.len; i++)
+		len += stays((unsigned char)s.at[i], also) ? 0 : 2;
+	at = buf_reserve(out, len);
+	if (!at)
+		return;
 	for (size_t i = 0; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.at[i];
-		char hex[3] = {'%', digits[c >> 4], digits[c & 15]};
 
-		if (unreserved(c) || (c && strchr(also, c)))
-			buf_put(out, &s.at[i], 1);
-		else
-			buf_put(out, hex, sizeof(hex));
+		if (stays(c, also)) {
+			at[n++] = (char)c;
+			continue;
+		}
+		at[n++] = '%';
+		at[n++] = digits[c >> 4];
+		at[n++] = digits[c & 15];
 	}
+	buf_commit(out, n);
 }
 
 const char *docker_encoded(struct backend_call *call, struct span s, const char *also)

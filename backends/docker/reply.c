@@ -172,13 +172,16 @@ static void lower_versions(const struct editing *e, struct jv *doc)
 	}
 }
 
-/* Of an error only the engine's sentence crosses. */
+/* Of an error only the engine's sentence crosses, without the id of who holds a name. */
 static struct jv only_message(const struct editing *e, const struct jv *doc)
 {
+	const char *text = jv_str(doc, "message", "the engine refused without saying why");
+	const char *holder = strstr(text, " by container ");
 	struct jv ret = jv_object();
 
-	jv_set(e->arena, &ret, "message",
-	       jv_string(jv_str(doc, "message", "the engine refused without saying why")));
+	if (holder)
+		text = arena_strndup(e->arena, text, (size_t)(holder - text));
+	jv_set(e->arena, &ret, "message", jv_string(text));
 	return ret;
 }
 

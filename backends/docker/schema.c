@@ -1,5 +1,6 @@
 #include "backends/docker/docker_priv.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* --- the table --- */
@@ -33,13 +34,43 @@ static const struct row {
 };
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
+/* The rows of one schema stand together. */
+struct range {
+	size_t first, count;
+};
+
+static struct range range_of(enum docker_schema schema)
+{
+	static struct range ranges[SCHEMA_COUNT];
+	static bool ready;
+
+	for (size_t i = 0; !ready && i < ROWS; i++) {
+		struct range *r = &ranges[rows[i].schema];
+
+		if (!r->count)
+			r->first = i;
+		assert(r->first + r->count == i);
+		r->count++;
+	}
+	ready = true;
+	return ranges[schema];
+}
+
+static const struct row *find_row(enum docker_schema schema, struct span key)
+{
+	struct range range = range_of(schema);
+
+	for (const struct row *row = rows + range.first; range.count--; row++)
+		if (row->len == key.len && memcmp(row->field.name, key.at, key.len) == 0)
+			return row;
+	return NULL;
+}
+
 const struct docker_field *docker_field(enum docker_schema schema, struct span key)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].schema == schema && rows[i].len == key.len &&
-		    memcmp(rows[i].field.name, key.at, key.len) == 0)
-			return &rows[i].field;
-	return NULL;
+	const struct row *row = find_row(schema, key);
+
+	return row ? &row->field : NULL;
 }
 
 /* --- folding --- */
@@ -78,8 +109,10 @@ bool docker_folds_to(struct span key, const char *known)
 
 static const struct docker_field *folded_field(enum docker_schema schema, struct span key)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].schema == schema && docker_folds_to(key, rows[i].field.name))
+	struct range range = range_of(schema);
+
+	for (size_t i = range.first; i < range.first + range.count; i++)
+		if (docker_folds_to(key, rows[i].field.name))
 			return &rows[i].field;
 	return NULL;
 }
@@ -113,11 +146,12 @@ static size_t distance(struct span a, const char *b)
 
 static const char *nearest(enum docker_schema schema, struct span key)
 {
+	struct range range = range_of(schema);
 	const char *best = NULL;
 	size_t least = key.len / 2 + 1;
 
-	for (size_t i = 0; i < ROWS; i++) {
-		size_t d = rows[i].schema == schema ? distance(key, rows[i].field.name) : least;
+	for (size_t i = range.first; i < range.first + range.count; i++) {
+		size_t d = distance(key, rows[i].field.name);
 
 		if (d >= least)
 			continue;
@@ -129,23 +163,32 @@ static const char *nearest(enum docker_schema schema, struct span key)
 
 /* --- checking --- */
 
-struct check {
+/* Where in the document something stands; its text is made only when it is needed. */
+struct place {
 	struct backend_call *call;
-	const char *path; /* of the object that is looked at, "" for the document */
+	const struct place *up; /* NULL: the document itself */
+	struct span key;        /* of a member; .at is NULL for an item */
+	size_t index;           /* of an item */
 };
 
-static const char *at_key(const struct check *c, struct span key)
+static const char *place_text(const struct place *p)
 {
-	return docker_text(c->call, "%s%s%s", c->path, *c->path ? "." : "",
-			   docker_cut(c->call, key));
+	const char *up = p->up ? place_text(p->up) : "";
+
+	if (!p->up)
+		return "";
+	if (!p->key.at)
+		return docker_text(p->call, "%s[%zu]", up, p->index);
+	return docker_text(p->call, "%s%s%s", up, *up ? "." : "", docker_cut(p->call, p->key));
 }
 
-static bool wrong_type(struct backend_call *call, const char *path, const struct jv *v,
-		       const char *want)
+static bool wrong_type(const struct place *p, const struct jv *v, const char *want)
 {
-	struct violation *bad = docker_refuse(call, REASON_json_type, path, NULL);
+	const char *where = place_text(p);
+	struct violation *bad = docker_refuse(p->call, REASON_json_type, where, NULL);
 
-	bad->text = docker_text(call, "%s must be %s, not %s", path, want, jv_kind_name(v->kind));
+	bad->text = docker_text(p->call, "%s must be %s, not %s", *where ? where : "the body", want,
+				jv_kind_name(v->kind));
 	return false;
 }
 
@@ -205,79 +248,72 @@ static bool is_set(const struct jv *v)
 	return true;
 }
 
-static bool check_object(struct backend_call *call, enum docker_schema schema, const char *path,
-			 struct jv *v);
+static bool check_object(const struct place *p, enum docker_schema schema, struct jv *v);
 
-static bool check_list(struct backend_call *call, enum docker_schema schema, const char *path,
-		       struct jv *v)
+static bool check_list(const struct place *p, enum docker_schema schema, struct jv *v)
 {
 	bool fine = true;
 
 	if (v->kind != JV_ARRAY)
-		return wrong_type(call, path, v, "an array of objects");
-	for (size_t i = 0; i < v->count; i++)
-		fine = check_object(call, schema, docker_text(call, "%s[%zu]", path, i),
-				    &v->items[i]) &&
-		       fine;
+		return wrong_type(p, v, "an array of objects");
+	for (size_t i = 0; i < v->count; i++) {
+		const struct place item = {.call = p->call, .up = p, .index = i};
+
+		fine = check_object(&item, schema, &v->items[i]) && fine;
+	}
 	return fine;
 }
 
 /* An object whose members are named by the caller; null stands for an empty member. */
-static bool check_map(struct backend_call *call, const struct docker_field *field, const char *path,
-		      struct jv *v)
+static bool check_map(const struct place *p, const struct docker_field *field, struct jv *v)
 {
-	const struct check c = {call, path};
 	bool lists = field->type == TYPE_LIST_MAP, fine = true;
 
 	if (v->kind != JV_OBJECT)
-		return wrong_type(call, path, v, "an object");
+		return wrong_type(p, v, "an object");
 	for (size_t i = 0; i < v->count; i++) {
+		const struct place below = {.call = p->call, .up = p, .key = v->members[i].key};
 		struct jv *member = &v->members[i].value;
-		const char *where = at_key(&c, v->members[i].key);
 
 		if (member->kind == JV_NULL)
 			*member = lists ? jv_array() : jv_object();
-		fine = (lists ? check_list(call, field->of, where, member)
-			      : check_object(call, field->of, where, member)) &&
+		fine = (lists ? check_list(&below, field->of, member)
+			      : check_object(&below, field->of, member)) &&
 		       fine;
 	}
 	return fine;
 }
 
-static bool check_value(struct backend_call *call, const struct docker_field *field,
-			const char *path, struct jv *v)
+static bool check_value(const struct place *p, const struct docker_field *field, struct jv *v)
 {
 	bool command = v->kind == JV_STRING || is_strings(v);
 
-	if (v->kind == JV_NULL)
-		return true;
 	switch (field->type) {
 	case TYPE_BOOL:
-		return v->kind == JV_BOOL || wrong_type(call, path, v, "a boolean");
+		return v->kind == JV_BOOL || wrong_type(p, v, "a boolean");
 	case TYPE_INT:
-		return v->kind == JV_INT || wrong_type(call, path, v, "an integer");
+		return v->kind == JV_INT || wrong_type(p, v, "an integer");
 	case TYPE_STRING:
-		return v->kind == JV_STRING || wrong_type(call, path, v, "a string");
+		return v->kind == JV_STRING || wrong_type(p, v, "a string");
 	case TYPE_STRINGS:
-		return is_strings(v) || wrong_type(call, path, v, "an array of strings");
+		return is_strings(v) || wrong_type(p, v, "an array of strings");
 	case TYPE_COMMAND:
-		return command || wrong_type(call, path, v, "a string or an array of strings");
+		return command || wrong_type(p, v, "a string or an array of strings");
 	case TYPE_INTS:
-		return is_ints(v) || wrong_type(call, path, v, "an array of integers");
+		return is_ints(v) || wrong_type(p, v, "an array of integers");
 	case TYPE_STRING_LISTS:
-		return is_string_lists(v) ||
-		       wrong_type(call, path, v, "an array of arrays of strings");
+		return is_string_lists(v) || wrong_type(p, v, "an array of arrays of strings");
 	case TYPE_STRING_MAP:
-		return is_string_map(v) || wrong_type(call, path, v, "an object of strings");
+		return is_string_map(v) || wrong_type(p, v, "an object of strings");
 	case TYPE_SET:
-		return is_set(v) || wrong_type(call, path, v, "an object of empty objects");
+		return is_set(v) || wrong_type(p, v, "an object of empty objects");
 	case TYPE_OBJECT:
-		return check_object(call, field->of, path, v);
+		return check_object(p, field->of, v);
 	case TYPE_LIST:
-		return check_list(call, field->of, path, v);
+		return check_list(p, field->of, v);
 	case TYPE_MAP:
 	case TYPE_LIST_MAP:
-		return check_map(call, field, path, v);
+		return check_map(p, field, v);
 	}
 	return false;
 }
@@ -287,84 +323,91 @@ static bool is_neutral(const struct docker_field *field, const struct jv *v)
 	return jv_is_neutral(v) || (field->minus_one && v->kind == JV_INT && v->i == -1);
 }
 
-/* A key that no row has: dropped if it says nothing, refused otherwise. */
-static bool unknown_key(const struct check *c, enum docker_schema schema, struct span key,
-			const struct jv *v)
+static bool other_case(const struct place *p, const struct docker_field *known)
 {
-	const struct docker_field *folded = folded_field(schema, key);
-	bool flat = schema == SCHEMA_CONFIG && docker_field(SCHEMA_HOST, key);
-	const char *where = at_key(c, key), *near;
+	struct violation *bad = docker_refuse(p->call, REASON_json_key_case, place_text(p), NULL);
+
+	bad->hint = docker_text(p->call, "Write it as %s.", known->name);
+	return false;
+}
+
+/* A key that no row has: dropped if it says nothing, refused otherwise. */
+static bool unknown_key(const struct place *p, enum docker_schema schema, const struct jv *v)
+{
+	const struct docker_field *folded = folded_field(schema, p->key);
+	bool flat = schema == SCHEMA_CONFIG && docker_field(SCHEMA_HOST, p->key);
+	const char *near;
 	struct violation *bad;
 
 	if (schema == SCHEMA_CONFIG && !folded && !flat)
-		folded = folded_field(SCHEMA_HOST, key);
-	if (folded) {
-		bad = docker_refuse(c->call, REASON_json_key_case, where, NULL);
-		bad->hint = docker_text(c->call, "Write it as %s.", folded->name);
-		return false;
-	}
+		folded = folded_field(SCHEMA_HOST, p->key);
+	if (folded)
+		return other_case(p, folded);
 	if (jv_is_neutral(v)) {
-		docker_warn(c->call,
-			    docker_text(c->call, "%s is not known and was dropped", where));
+		docker_warn(p->call,
+			    docker_text(p->call, "%s is not known and was dropped", place_text(p)));
 		return true;
 	}
-	bad = docker_refuse(c->call, flat ? REASON_flat_hostconfig : REASON_json_unknown, where,
-			    NULL);
-	near = flat ? NULL : nearest(schema, key);
+	bad = docker_refuse(p->call, flat ? REASON_flat_hostconfig : REASON_json_unknown,
+			    place_text(p), NULL);
+	near = flat ? NULL : nearest(schema, p->key);
 	if (near)
 		bad->hint =
-			docker_text(c->call, "Leave it out; the nearest known field is %s.", near);
+			docker_text(p->call, "Leave it out; the nearest known field is %s.", near);
 	return false;
 }
 
-static bool check_member(const struct check *c, enum docker_schema schema, struct jv_member *m)
+static bool check_member(const struct place *p, enum docker_schema schema, struct jv *v)
 {
-	const struct docker_field *field = docker_field(schema, m->key);
-	const char *where;
+	const struct docker_field *field = docker_field(schema, p->key);
 	struct violation *bad;
 
 	if (!field)
-		return unknown_key(c, schema, m->key, &m->value);
-	if (m->value.kind == JV_NULL)
+		return unknown_key(p, schema, v);
+	if (v->kind == JV_NULL)
 		return true;
-	where = at_key(c, m->key);
-	if (!check_value(c->call, field, where, &m->value))
+	if (!check_value(p, field, v))
 		return false;
-	if (field->use != USE_DENY || is_neutral(field, &m->value))
+	if (field->use != USE_DENY || is_neutral(field, v))
 		return true;
-	bad = docker_refuse(c->call, field->deny, where, NULL);
-	bad->text = docker_text(c->call, "the gate does not interpret %s", field->name);
+	bad = docker_refuse(p->call, field->deny, place_text(p), NULL);
+	bad->text = docker_text(p->call, "the gate does not interpret %s", field->name);
 	return false;
 }
 
+#define FIELDS_MAX 100 /* in one schema */
+
 struct jv docker_in_order(struct arena *a, enum docker_schema schema, const struct jv *from)
 {
+	const struct jv_member *slots[FIELDS_MAX] = {NULL};
+	struct range range = range_of(schema);
 	struct jv to = jv_object();
 
-	for (size_t i = 0; i < ROWS; i++) {
-		const struct docker_field *field = &rows[i].field;
-		const struct jv *v;
+	assert(range.count <= FIELDS_MAX);
+	for (size_t i = 0; i < from->count; i++) {
+		const struct row *row = find_row(schema, from->members[i].key);
 
-		if (rows[i].schema != schema || field->use != USE_PASS)
-			continue;
-		v = jv_get_span(from, (struct span){field->name, rows[i].len});
-		if (v && v->kind != JV_NULL)
-			jv_add(a, &to, (struct span){field->name, rows[i].len}, *v);
+		if (row && row->field.use == USE_PASS && from->members[i].value.kind != JV_NULL)
+			slots[row - rows - range.first] = &from->members[i];
 	}
+	for (size_t i = 0; i < range.count; i++)
+		if (slots[i])
+			jv_add(a, &to, slots[i]->key, slots[i]->value);
 	return to;
 }
 
-static bool check_object(struct backend_call *call, enum docker_schema schema, const char *path,
-			 struct jv *v)
+static bool check_object(const struct place *p, enum docker_schema schema, struct jv *v)
 {
-	const struct check c = {call, path};
 	bool fine = true;
 
 	if (v->kind != JV_OBJECT)
-		return wrong_type(call, path, v, "an object");
-	for (size_t i = 0; i < v->count; i++)
-		fine = check_member(&c, schema, &v->members[i]) && fine;
-	*v = docker_in_order(call->arena, schema, v);
+		return wrong_type(p, v, "an object");
+	for (size_t i = 0; i < v->count; i++) {
+		const struct place member = {.call = p->call, .up = p, .key = v->members[i].key};
+
+		fine = check_member(&member, schema, &v->members[i].value) && fine;
+	}
+	*v = docker_in_order(p->call->arena, schema, v);
 	return fine;
 }
 
@@ -404,7 +447,7 @@ bool docker_body(struct backend_call *call, enum docker_schema schema)
 		docker_refuse(call, REASON_json_empty, "body", NULL);
 		return false;
 	}
-	if (!check_object(call, schema, "", &doc))
+	if (!check_object(&(struct place){.call = call}, schema, &doc))
 		return false;
 	st->body = doc;
 	st->parsed = true;
@@ -414,7 +457,6 @@ bool docker_body(struct backend_call *call, enum docker_schema schema)
 bool docker_vet(struct backend_call *call, enum docker_schema schema, const struct jv *doc,
 		const char *path)
 {
-	const struct check c = {call, path};
 	bool fine = true;
 
 	for (size_t i = 0; doc && doc->kind == JV_OBJECT && i < doc->count; i++) {
@@ -423,8 +465,8 @@ bool docker_vet(struct backend_call *call, enum docker_schema schema, const stru
 
 		if (jv_is_neutral(&m->value) || (field && field->use != USE_DENY))
 			continue;
-		docker_refuse(call, field ? field->deny : REASON_json_unknown, at_key(&c, m->key),
-			      NULL);
+		docker_refuse(call, field ? field->deny : REASON_json_unknown,
+			      docker_text(call, "%s.%s", path, docker_cut(call, m->key)), NULL);
 		fine = false;
 	}
 	return fine;

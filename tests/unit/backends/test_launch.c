@@ -404,6 +404,36 @@ static void refuses_changes_that_do_not_fit(void **state)
 	be->ops->close(be);
 }
 
+/* Lookups have a cap, and what is above it is refused. */
+static void asks_for_so_much_and_no_more(void **state)
+{
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (int count = LOOKUPS_MAX; count <= LOOKUPS_MAX + 1; count++) {
+		struct drive d;
+		struct buf b;
+
+		buf_init(&b, 65536);
+		buf_puts(&b, "POST /containers/create\n{\"Image\":\"busybox\",\"HostConfig\":"
+			     "{\"Binds\":[\"/x0:/y0\"");
+		for (int i = 1; i < count; i++)
+			buf_printf(&b, ",\"/x%d:/y%d\"", i, i);
+		buf_puts(&b, "]}}");
+		drive_start(&d, be, &world);
+		CHECK_INT("binds", count > LOOKUPS_MAX ? STEP_REFUSED : STEP_READY,
+			  drive_request(&d, arena_strndup(d.arena, buf_span(&b).at, buf_len(&b))));
+		if (count > LOOKUPS_MAX)
+			CHECK_INT("why", REASON_facts_too_large, d.call.refused.list[0].reason);
+		buf_fini(&b);
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
 /* --- what is remembered of the engine --- */
 
 static size_t asked(struct backend *be, const struct jv *world, const char *request, uint64_t now)
@@ -485,6 +515,7 @@ int main(void)
 		cmocka_unit_test(applies_each_change),
 		cmocka_unit_test(leaves_contrary_wishes_to_the_judge),
 		cmocka_unit_test(refuses_changes_that_do_not_fit),
+		cmocka_unit_test(asks_for_so_much_and_no_more),
 		cmocka_unit_test(remembers_the_engine_for_a_while),
 		cmocka_unit_test(outlives_a_renewal),
 	};

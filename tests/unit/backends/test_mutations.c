@@ -168,9 +168,91 @@ static void survives_damage(void **state)
 	be->ops->close(be);
 }
 
+#define LONG_ID "787a0701953e5ff869860b6a5875befc1875e159858768fb0d2c9423b642fac0"
+
+/* Puts a value of another kind behind some colon; strings are not looked for. */
+static void replace_value(char *text)
+{
+	static const char *const values[] = {"null",   "true",        "1",    "\"\"",
+					     "[]",     "{}",          "[1]",  "{\"a\":1}",
+					     "[null]", "[[\"x\",1]]", "\"/\""};
+	const char *value = values[next(sizeof(values) / sizeof(*values))];
+	size_t len = strlen(text), at = next((unsigned)len), old;
+	char *colon = strstr(text + at, "\": ");
+
+	if (!colon)
+		return;
+	colon += 3;
+	old = strcspn(colon, ",\n");
+	if (strchr("[{", *colon) || old < strlen(value))
+		return;
+	memset(colon, ' ', old);
+	memcpy(colon, value, strlen(value));
+}
+
+/* What an engine says may be of any kind: nothing crashes, and no id is taken for granted. */
+static void survives_odd_engines(void **state)
+{
+	static const char *const requests[] = {
+		"POST /v1.41/containers/create\n{\"Image\":\"busybox\",\"HostConfig\":{\"Binds\":"
+		"[\"/srv/ws:/w\",\"mine-data:/d\"],\"PidMode\":\"container:run\","
+		"\"NetworkMode\":\"agents\"}}",
+		"POST /v1.41/containers/full/start",
+		"POST /v1.41/containers/full/update\n{\"Memory\":1}",
+		"POST /v1.41/containers/run/exec\n{\"Cmd\":[\"id\"]}",
+		("POST "
+		 "/v1.41/exec/bea8e0a4fc3c799bf9fb35cd4bc208b50b4f5f8180264e4547546635c949e469/"
+		 "start\n{}"),
+		"POST /v1.41/networks/agents/connect\n{\"Container\":\"run\"}",
+		"DELETE /v1.41/volumes/mine-data",
+		"GET /v1.41/containers/run/json",
+	};
+	struct backend *be = backend_find("docker")->open(&(struct backend_conf){.name = "t"},
+							  &(struct err){.kind = ERR_NONE});
+	struct arena *kept = arena_create(DRIVE_ARENA_BYTES);
+	struct span text = drive_read(kept, "world.json");
+	int ready = 0, parsed = 0;
+
+	(void)state;
+	for (int n = 0; n < 400; n++) {
+		struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+		char *copy = arena_take(a, text.len + 4096);
+		const char *request = requests[(size_t)n % (sizeof(requests) / sizeof(*requests))];
+		enum jv_fault fault;
+		struct err err = {0};
+		struct jv world;
+		struct drive d;
+
+		memcpy(copy, text.at, text.len);
+		for (unsigned times = 1 + next(30); times > 0; times--)
+			replace_value(copy);
+		if (jv_parse(a, span_of(copy), &world, &fault, &err) == 0) {
+			parsed++;
+			drive_start(&d, be, &world);
+			d.call.now_ms = (uint64_t)n * 100000;
+			if (drive_request(&d, request) == STEP_READY) {
+				ready++;
+				drive_rendered(&d, NULL);
+				be->ops->check(be, &d.call, span_of("{\"Id\":\"" LONG_ID "\"}"));
+				drive_answer(&d);
+				be->ops->check(be, &d.call, span_of(""));
+			}
+			drive_end(&d);
+		}
+		arena_destroy(a);
+	}
+	CHECK_INT("documents", 1, parsed > 200);
+	CHECK_INT("some pass", 1, ready > 50);
+	arena_destroy(kept);
+	be->ops->close(be);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(survives_damage)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(survives_damage),
+		cmocka_unit_test(survives_odd_engines),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
