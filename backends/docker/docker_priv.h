@@ -35,9 +35,10 @@
 #define DOCKER_VERSION_FRESH_MS 5000
 #define DOCKER_INFO_FRESH_MS    2000
 
-#define DOCKER_RUNTIMES_MAX 32
-#define DOCKER_FILTERS_MAX  64 /* keys and values in a `filters` query */
-#define DOCKER_NAME_MAX     256
+#define DOCKER_RUNTIMES_MAX  32
+#define DOCKER_FILTERS_MAX   64 /* keys and values in a `filters` query */
+#define DOCKER_NAME_MAX      256
+#define DOCKER_PATH_NAME_MAX 512 /* what {id} or {name*} may stand for */
 
 /* --- routes --- */
 

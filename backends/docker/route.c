@@ -132,7 +132,7 @@ static bool matches(const char *pattern, const char *path, struct span *ret_name
 		if (!pattern[same])
 			break;
 		len = name_length(pattern + same, path, &pattern);
-		if (!len || len > 2 * DOCKER_NAME_MAX || has_odd_bytes((struct span){path, len}))
+		if (!len || len > DOCKER_PATH_NAME_MAX || has_odd_bytes((struct span){path, len}))
 			return false;
 		if (!name.at)
 			name = (struct span){path, len};
