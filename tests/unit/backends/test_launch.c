@@ -143,10 +143,10 @@ static void finds_what_is_not_as_judged(void **state)
 		{"Id", "\"x\"", "Id"},
 	};
 	struct backend *be = opened();
-	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 		struct jv world = drive_json(a, "world.json");
 		struct jv *made = (struct jv *)jv_path(&world, "containers.full");
 		struct drive d;
@@ -164,8 +164,8 @@ static void finds_what_is_not_as_judged(void **state)
 			CHECK_STR(rows[i].path, rows[i].field, d.call.refused.list[0].field);
 		}
 		drive_end(&d);
+		arena_destroy(a);
 	}
-	arena_destroy(a);
 	be->ops->close(be);
 }
 
