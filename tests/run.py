@@ -37,7 +37,6 @@ def suites(long):
     return [
         Suite("unit", [*meson, GCC], 300, GCC),
         Suite("unit-sanitized", [*meson, SANITIZED, "-t", "3"], 600, SANITIZED),
-        Suite("rules", [GCC / "gate/sallyport", "test", ROOT / "rules/profiles"], 60, GCC),
         Suite("cases", [tests / "cases/run"], 120, GCC, env=gcc),
         Suite("scene", [tests / "scene/run"], 300, GCC, env=gcc),
         Suite("scene-sanitized", [tests / "scene/run"], 600, SANITIZED, quick=False, env=sanitized),
@@ -104,7 +103,7 @@ class Run:
                                         120, env)
         if status == 0:
             status, text = self.command(name, ["ninja", "-C", folder], 600, env)
-        self.say(name, status == 0, status != 0, began, text)
+        self.say(name, int(status == 0), int(status != 0), began, text)
         return status == 0
 
     def lint(self):

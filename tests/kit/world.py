@@ -63,7 +63,7 @@ def facts():
         "info": now.info, "version": now.version, "images": images, "containers": containers,
         "networks": networks, "volumes": now.volumes, "execs": now.execs,
         "files": {"/": folder, "/srv": folder, "/srv/ws": folder, "/srv/ws/a": folder,
-                  "/srv/ws-evil": folder, "/etc": folder, "/etc/ssl": folder, "/root": folder,
+                  "/srv/ws-evil": folder, "/etc": folder, "/etc/apt": folder, "/root": folder,
                   "/run": folder, "/var": folder, "/var/lib": folder, "/var/lib/docker": folder,
                   "/var/lib/docker/volumes": folder,
                   "/var/run": {"kind": "symlink", "target": "/run"},

@@ -222,6 +222,10 @@ class Peer(threading.Thread):
         elif what == "eof":
             if self.stream.buffer or self.stream.fill():
                 raise Trouble(f"not closed, but: {shown(self.stream.buffer)}")
+        elif what == "rest":
+            while self.stream.fill():
+                pass
+            self.stage.note(self.who, f"< {shown(self.stream.take(len(self.stream.buffer)))}")
         elif what == "broken":
             self.recv_broken()
         else:
@@ -614,9 +618,6 @@ class Operator(Peer):
         before = self.marks[str(args[0])]
         proc.until(f"a new {args[0]}", PATIENCE,
                    lambda: set(self.stage.gate.role(args[0])) - before)
-
-    def do_reload(self, _args, _):
-        proc.kill(self.stage.gate.process.pid, 1)
 
     def do_memory(self, args, _):
         """memory mark; memory within KIB: no worker has grown by more since"""
