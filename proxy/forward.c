@@ -177,7 +177,8 @@ static void on_head(void *arg, const struct reply_head *head)
 		x->up = NULL;
 		x->upload_over = true;
 		start_answer(x, ANSWER_UPGRADE);
-	} else if (held && head->status < 300 && strcmp(x->req.method, "HEAD") != 0) {
+	} else if (held && strcmp(x->req.method, "HEAD") != 0) {
+		/* Errors too: a name conflict would tell the id of somebody else's object. */
 		x->state = X_HELD;
 		take_held(x);
 	} else {
@@ -231,7 +232,7 @@ static void held_complete(struct exchange *x)
 	upcall_release(x->up);
 	x->up = NULL;
 	x->deadline_ms = 0;
-	if (x->call.reply == REPLY_LAUNCH)
+	if (x->call.reply == REPLY_LAUNCH && x->http < 300)
 		forward_check(x);
 	else
 		answer_filtered(x);
