@@ -17,6 +17,7 @@
 
 #define RESOLVER_QUEUE  (1u << 20) /* bytes of questions */
 #define READS_HELD_MS   2          /* records of reads wait this long for company */
+#define LAST_WORDS_MS   2000       /* for records, when the worker ends */
 #define MHD_RUNS        8          /* before others get their turn */
 #define LOG_PATIENCE_MS 2000       /* for the log, before the first caller is served */
 
@@ -303,6 +304,20 @@ static void await_log(struct worker *w)
 		worker_turn(w, WORKER_TICK_MS);
 }
 
+/* What was just queued is still to be sent, held reads as well. */
+static void send_last_records(struct worker *w)
+{
+	uint64_t until = w->loop.now_ms + LAST_WORDS_MS;
+
+	audit_client_hold_reads(w->audit, 0);
+	audit_client_flush(w->audit);
+	while (audit_client_waiting(w->audit) && w->loop.now_ms < until) {
+		follow_audit(w);
+		loop_turn(&w->loop, WORKER_TICK_MS);
+		audit_client_flush(w->audit);
+	}
+}
+
 int worker_run(struct worker *w, int control_fd)
 {
 	struct err err = {0};
@@ -319,8 +334,9 @@ int worker_run(struct worker *w, int control_fd)
 	}
 	while (!is_done(w))
 		worker_turn(w, WORKER_TICK_MS);
-	/* Outcomes that were just queued are still to be sent. */
+	/* Records that were just queued are still to be sent, reads that wait for company too. */
 	front_close(w);
+	audit_client_hold_reads(w->audit, 0);
 	audit_client_flush(w->audit);
 	return 0;
 }
