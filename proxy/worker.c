@@ -334,9 +334,7 @@ int worker_run(struct worker *w, int control_fd)
 	}
 	while (!is_done(w))
 		worker_turn(w, WORKER_TICK_MS);
-	/* Records that were just queued are still to be sent, reads that wait for company too. */
 	front_close(w);
-	audit_client_hold_reads(w->audit, 0);
-	audit_client_flush(w->audit);
+	send_last_records(w);
 	return 0;
 }
