@@ -80,6 +80,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
 		*socket_context = being_adopted;
 		being_adopted->mhd = mhd;
+		being_adopted = NULL;
 	} else if (c) {
 		*socket_context = NULL;
 		if (ended_by_us(c))
@@ -156,9 +157,12 @@ int front_adopt(struct worker *w, const struct conf_listener *l, int fd, const c
 	being_adopted = c;
 	if (MHD_add_connection(w->mhd, fd, (struct sockaddr *)&peer, sizeof(sa_family_t)) !=
 	    MHD_YES) {
-		/* MHD has closed the descriptor; the notification may have freed c. */
-		if (c->mhd == NULL)
+		/* MHD has closed the descriptor; if it had begun, the end was told, which freed c.
+		 */
+		if (being_adopted) {
+			loop_forget(&w->loop, &c->watch);
 			conn_free(c);
+		}
 		return err_set(err, ERR_SYSTEM, "the HTTP library refused the connection");
 	}
 	w->mhd_due = true;
@@ -388,8 +392,12 @@ static enum MHD_Result first_call(struct exchange *x, struct MHD_Connection *mhd
 {
 	enum MHD_Result ok;
 
-	if (!x->head_seen)
+	if (!x->head_seen) {
 		take_head(x, mhd, method);
+		/* Hung up before there was anybody to tell; it is not told again. */
+		if (x->conn->gone)
+			exchange_hang_up(x);
+	}
 	x->in_handler = false;
 	ok = settle(x, 0, true);
 	x->first_over = !x->suspended;
@@ -526,6 +534,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct answer *a = &x->answer;
 	struct span body = buf_span(&a->body);
+	bool is_head = !strcmp(x->req.method, "HEAD");
 	int64_t len;
 
 	switch (a->kind) {
@@ -533,9 +542,12 @@ static struct MHD_Response *make_response(struct exchange *x)
 		return MHD_create_response_from_buffer(body.len, (void *)(uintptr_t)body.at,
 						       MHD_RESPMEM_MUST_COPY);
 	case ANSWER_STREAM:
-		if (x->up && upcall_complete(x->up) && strcmp(x->req.method, "HEAD") != 0)
+		if (x->up && upcall_complete(x->up) && !is_head)
 			return whole_reply(x);
 		len = x->up ? upcall_length(x->up) : 0;
+		/* MHD would put a last chunk behind a head without a length. */
+		if (is_head && len < 0)
+			len = 0;
 		return MHD_create_response_from_callback(len < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)len,
 							 block_of(len), on_more, x, NULL);
 	case ANSWER_UPGRADE:
