@@ -80,6 +80,116 @@ static void knows_every_endpoint(void **state)
 	arena_destroy(a);
 }
 
+/* "/images/{name*}/json" -> "/images/{}/json" */
+static const char *nameless(struct arena *a, const char *pattern)
+{
+	char *ret = arena_strndup(a, pattern, strlen(pattern)), *to = ret;
+
+	for (const char *from = pattern; *from; from++) {
+		*to++ = *from;
+		if (*from != '{')
+			continue;
+		*to++ = '}';
+		from = strchr(from, '}');
+	}
+	*to = '\0';
+	return ret;
+}
+
+/* Engines route these, and no document of theirs says so. */
+static bool is_undocumented(const char *method, const char *path)
+{
+	static const char *const known[] = {
+		"POST /build/cancel",
+		"POST /grpc",
+		"POST /containers/{}/copy",
+		"GET /containers/{}/checkpoints",
+		"POST /containers/{}/checkpoints",
+		"DELETE /containers/{}/checkpoints/{}",
+		"GET /debug/{}",
+	};
+	char both[200];
+
+	snprintf(both, sizeof(both), "%s %s", method, path);
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strcmp(known[i], both) == 0)
+			return true;
+	return false;
+}
+
+/* A row of api-paths.tsv. */
+struct documented {
+	const char *method, *path;
+	struct span versions;
+	bool has_route;
+};
+
+#define DOCUMENTED_MAX 200
+
+static size_t read_documented(struct arena *a, struct documented *list)
+{
+	struct span rest = drive_read(a, "api-paths.tsv"), line, method, path;
+	size_t count = 0;
+
+	while (rest.len && count < DOCUMENTED_MAX) {
+		span_cut(&rest, '\n', &line);
+		span_cut(&line, '\t', &method);
+		span_cut(&line, '\t', &path);
+		list[count++] =
+			(struct documented){.method = arena_strndup(a, method.at, method.len),
+					    .path = arena_strndup(a, path.at, path.len),
+					    .versions = line};
+	}
+	return count;
+}
+
+/* Each document that has a path is of a version that the route is served in. */
+static void check_versions(const struct docker_route *route, const struct documented *d)
+{
+	struct span rest = d->versions, one;
+
+	while (rest.len) {
+		int minor;
+
+		span_cut(&rest, ' ', &one);
+		minor = (one.at[2] - '0') * 10 + (one.at[3] - '0');
+		CHECK_INT(route->pattern, 1,
+			  minor >= route->since && (!route->until || minor <= route->until));
+		CHECK_INT(route->pattern, 1, minor <= DOCKER_MINOR_MAX);
+	}
+}
+
+/* What is in the documents of 1.41, 1.47 and 1.56 is in routes.def, and the other way round. */
+static void agrees_with_the_documents(void **state)
+{
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct documented list[DOCUMENTED_MAX];
+	size_t count = read_documented(a, list), undocumented = 0;
+
+	(void)state;
+	for (size_t i = 0; i < docker_route_count; i++) {
+		const struct docker_route *route = &docker_routes[i];
+		const char *path = nameless(a, route->pattern);
+		struct documented *found = NULL;
+
+		for (size_t k = 0; k < count && !found; k++)
+			if (strcmp(list[k].method, route->method) == 0 &&
+			    strcmp(list[k].path, path) == 0)
+				found = &list[k];
+		CHECK_INT(path, !found, is_undocumented(route->method, path));
+		undocumented += !found;
+		if (!found)
+			continue;
+		found->has_route = true;
+		check_versions(route, found);
+	}
+	for (size_t k = 0; k < count; k++)
+		CHECK_INT(list[k].path, 1, list[k].has_route);
+	CHECK_INT("documented", 108, count);
+	CHECK_INT("undocumented", 7, undocumented);
+	arena_destroy(a);
+}
+
 static enum docker_schema schema_named(struct span name)
 {
 	static const char *const names[] = {
@@ -308,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_every_endpoint),
+		cmocka_unit_test(agrees_with_the_documents),
 		cmocka_unit_test(knows_every_field),
 		cmocka_unit_test(folds_as_go_does),
 		cmocka_unit_test(reads_references_as_engines_do),
