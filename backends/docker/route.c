@@ -63,9 +63,12 @@ static int minor_of(struct span segment)
 	return (p[3] - '0') * 10 + (p[4] - '0');
 }
 
+/* path is "" when nothing follows the version. */
 static struct span first_segment(const char *path)
 {
-	return (struct span){path + 1, strcspn(path + 1, "/")};
+	const char *start = *path ? path + 1 : path;
+
+	return (struct span){start, strcspn(start, "/")};
 }
 
 /* Cuts the version off *path; -1: refused. */
