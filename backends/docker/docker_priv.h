@@ -230,7 +230,7 @@ void docker_object(struct backend_call *call, const char *kind, const struct jv 
 		   const char *owner);
 
 docker_step_fn docker_step_about, docker_step_plain, docker_step_events, docker_step_list,
-	docker_step_container, docker_step_top, docker_step_create, docker_step_start,
+	docker_step_container, docker_step_slashed, docker_step_top, docker_step_create, docker_step_start,
 	docker_step_rename, docker_step_update, docker_step_attach, docker_step_exec_create,
 	docker_step_exec_start, docker_step_exec, docker_step_image, docker_step_pull,
 	docker_step_network, docker_step_network_create, docker_step_network_join,
@@ -380,7 +380,7 @@ const char *docker_path_protected(const struct backend_call *call, const char *s
 const char *docker_network_name(struct backend_call *call, const char *given);
 /* "container:web" -> the full id of the container. */
 const char *docker_joined_id(struct backend_call *call, struct span mode);
-void docker_add_endpoint(struct docker_reading *r, const char *name, const struct jv *endpoint,
+void docker_add_endpoint(struct docker_reading *r, const char *given, const struct jv *endpoint,
 			 const char *field);
 
 /* A bind in short form, taken apart as the engine does. */

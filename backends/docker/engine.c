@@ -165,12 +165,18 @@ static int api_minor(const char *text)
 static int common_minor(struct backend_call *call, const struct lookup *answer)
 {
 	const char *text = jv_str(&answer->body, "ApiVersion", "");
+	const char *least = jv_str(&answer->body, "MinAPIVersion", "");
 	int minor = api_minor(text);
 
 	if (!answer->status)
 		return DOCKER_MINOR_MAX; /* offline, and the file does not say */
 	if (answer->status != 200 || minor < DOCKER_MINOR_MIN) {
 		docker_refuse(call, REASON_engine_reply, "ApiVersion", text);
+		return -1;
+	}
+	if (api_minor(least) > DOCKER_MINOR_MAX) {
+		docker_refuse(call, REASON_engine_reply, "MinAPIVersion", least)->text =
+			"the engine speaks only API versions that are newer than the gate's";
 		return -1;
 	}
 	return minor < DOCKER_MINOR_MAX ? minor : DOCKER_MINOR_MAX;

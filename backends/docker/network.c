@@ -131,7 +131,6 @@ void docker_step_network_join(struct docker *d, struct backend_call *call)
 						   .value = "",
 						   .text = missing(call),
 						   .hint = ""};
-	docker_add_endpoint(&r, docker_network_name(call, given),
-			    jv_get(&st->body, "EndpointConfig"), "EndpointConfig");
+	docker_add_endpoint(&r, given, jv_get(&st->body, "EndpointConfig"), "EndpointConfig");
 	call->workload = (struct workload){.facts = r.facts};
 }

@@ -37,6 +37,19 @@ const char *docker_network_name(struct backend_call *call, const char *given)
 	return is_default(name) ? "default" : name;
 }
 
+/* Whether the network is the caller's own. */
+static bool is_mine(struct backend_call *call, const char *given)
+{
+	const struct lookup *answer;
+
+	if (is_default(given) || strcmp(given, "none") == 0 || strcmp(given, "host") == 0)
+		return false;
+	answer = docker_ask(call, docker_target(call, "/networks/", span_of(given), ""), "networks",
+			    given);
+	return answer && answer->status == 200 &&
+	       strcmp(docker_owner_of(jv_get(&answer->body, "Labels")), call->owner) == 0;
+}
+
 /* --- namespaces --- */
 
 struct joined {
@@ -178,21 +191,23 @@ static struct jv settings_of(const struct docker_reading *r, const struct jv *en
 	return list;
 }
 
-static void add_endpoint(struct docker_reading *r, const char *name, struct jv settings,
+static void add_endpoint(struct docker_reading *r, const char *name, bool mine, struct jv settings,
 			 const char *field)
 {
 	struct jv *entry =
 		jv_push(r->call->arena, docker_fact_list(r, "network.endpoints"), jv_object());
 
 	jv_set(r->call->arena, entry, "name", jv_string(name));
+	jv_set(r->call->arena, entry, "mine", jv_bool(mine));
 	jv_set(r->call->arena, entry, "settings", settings);
 	jv_set(r->call->arena, entry, "field", jv_string(field));
 }
 
-void docker_add_endpoint(struct docker_reading *r, const char *name, const struct jv *endpoint,
+void docker_add_endpoint(struct docker_reading *r, const char *given, const struct jv *endpoint,
 			 const char *field)
 {
-	add_endpoint(r, name, settings_of(r, endpoint), field);
+	add_endpoint(r, docker_network_name(r->call, given), is_mine(r->call, given),
+		     settings_of(r, endpoint), field);
 }
 
 static void read_endpoints(struct docker_reading *r, const char *mode)
@@ -209,14 +224,14 @@ static void read_endpoints(struct docker_reading *r, const char *mode)
 		/* The one that the mode says goes without saying. */
 		if (!settings.count && strcmp(name, mode) == 0)
 			continue;
-		add_endpoint(r, name, settings,
+		add_endpoint(r, name, is_mine(r->call, key), settings,
 			     docker_text(r->call, "NetworkingConfig.EndpointsConfig.%s", key));
 	}
 	if (*mac && !r->made) {
 		struct jv settings = jv_array();
 
 		jv_push(r->call->arena, &settings, jv_string("MacAddress"));
-		add_endpoint(r, mode, settings, "MacAddress");
+		add_endpoint(r, mode, false, settings, "MacAddress");
 	}
 }
 

@@ -92,6 +92,18 @@ void docker_step_container(struct docker *d, struct backend_call *call)
 	resolve_container(d, call);
 }
 
+/* Engines know no such names either. */
+void docker_step_slashed(struct docker *d, struct backend_call *call)
+{
+	const char *name = docker_cut(call, docker_state(call)->name);
+	const char *kind = call->op == OP_CONTAINER_INSPECT ? "container"
+			   : call->op == OP_NETWORK_INSPECT ? "network"
+							    : "volume";
+
+	(void)d;
+	absent(call, kind, docker_text(call, "No such %s: %s", kind, name));
+}
+
 void docker_step_top(struct docker *d, struct backend_call *call)
 {
 	/* Without a dash, "e" makes ps print environments. */

@@ -20,6 +20,7 @@ static bool is_too_new(struct span version)
 #define TEXT_OF(number)  TEXT_OF_(number)
 #define TEXT_OF_(number) #number
 static const char newest[] = "1." TEXT_OF(DOCKER_MINOR_MAX);
+static const char oldest[] = "1." TEXT_OF(DOCKER_MINOR_MIN);
 
 void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,
 			 bool *ret_keep, const char **ret_value)
@@ -157,6 +158,9 @@ static void lower(const struct editing *e, struct jv *doc)
 
 	if (v && v->kind == JV_STRING && is_too_new(v->str))
 		jv_set(e->arena, doc, "ApiVersion", jv_string(newest));
+	/* The gate's own: it renders what older clients say in a version that the engine takes. */
+	if (jv_get(doc, "MinAPIVersion"))
+		jv_set(e->arena, doc, "MinAPIVersion", jv_string(oldest));
 }
 
 static void lower_versions(const struct editing *e, struct jv *doc)

@@ -100,6 +100,16 @@ static void edits_replies(void **state)
 		 "56\"}\n"},
 		{"a much newer engine's", "GET /version", 200, "{\"ApiVersion\":\"1.100\"}",
 		 "{\"ApiVersion\":\"1.56\"}\n"},
+		{"an engine that takes only new versions: the gate takes older ones",
+		 "GET /version", 200,
+		 "{\"Components\":[{\"Details\":{\"ApiVersion\":\"1.52\",\"MinAPIVersion\":\"1."
+		 "44\"}}],"
+		 "\"ApiVersion\":\"1.52\",\"MinAPIVersion\":\"1.44\"}",
+		 "{\"Components\":[{\"Details\":{\"ApiVersion\":\"1.52\",\"MinAPIVersion\":\"1."
+		 "24\"}}],"
+		 "\"ApiVersion\":\"1.52\",\"MinAPIVersion\":\"1.24\"}\n"},
+		{"an engine that takes older ones than the gate", "GET /version", 200,
+		 "{\"MinAPIVersion\":\"1.12\"}", "{\"MinAPIVersion\":\"1.24\"}\n"},
 		{"proxies with passwords", "GET /info", 200,
 		 "{\"HttpProxy\":\"http://u:p@x:1\",\"HttpsProxy\":\"a@b@y\",\"NoProxy\":\"z\"}",
 		 "{\"HttpProxy\":\"http://x:1\",\"HttpsProxy\":\"y\",\"NoProxy\":\"z\"}\n"},
