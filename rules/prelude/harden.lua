@@ -35,8 +35,10 @@ local function fill_runtime(w, granted)
 	end
 end
 
-local function fill_network(w)
+local function fill_network(w, granted)
 	local network = w.network
+	-- Who grants the engine's default means requests that say nothing.
+	if glob(granted.networks, "default") or glob(granted.networks, "bridge") then return end
 	if network and network.given == false and #(network.endpoints or "") == 0 then
 		change("network.mode", "none")
 	end
@@ -72,7 +74,7 @@ harden(function(req, granted)
 	local w = req.workload
 	if not w then return end
 	fill_runtime(w, granted)
-	fill_network(w)
+	fill_network(w, granted)
 	fill_privileges(w, granted)
 	fill_limits(w, granted)
 end)

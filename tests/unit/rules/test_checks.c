@@ -82,6 +82,18 @@ static const struct row create_rows[] = {
 	   "\"settings\":[\"IPAMConfig\",\"Aliases\"]}]}"),
 	 "network_endpoint network"},
 
+	{"an alias in an own network",
+	 W("\"network\":{\"mode\":\"agents\",\"endpoints\":[{\"name\":\"agents\",\"mine\":true,"
+	   "\"settings\":[\"Aliases\"]}]}"),
+	 "allow"},
+	{"an alias in somebody else's network",
+	 W("\"network\":{\"mode\":\"agents\",\"endpoints\":[{\"name\":\"agents\",\"mine\":false,"
+	   "\"settings\":[\"Aliases\"]}]}"),
+	 "network_endpoint"},
+	{"an address in an own network",
+	 W("\"network\":{\"mode\":\"agents\",\"endpoints\":[{\"name\":\"agents\",\"mine\":true,"
+	   "\"settings\":[\"IPAMConfig\",\"Aliases\"]}]}"),
+	 "network_endpoint"},
 	{"the host's network", W("\"network\":{\"mode\":\"host\",\"endpoints\":[]}"), "network"},
 	{"another's network, without saying whose",
 	 W("\"network\":{\"mode\":\"container\",\"endpoints\":[]}"), "network"},
