@@ -213,8 +213,10 @@ static int meet_modes(const struct meeting *m, struct jv *ret)
 
 static int meet_switches(const struct meeting *m, struct jv *ret)
 {
-	if (m->parent->b && !m->child->b)
-		return loosens(m, "false");
+	bool grants = m->setting->merge == MERGE_SUBSET;
+
+	if (m->parent->b != grants && m->child->b == grants)
+		return loosens(m, grants ? "true" : "false");
 	*ret = *m->child;
 	return 0;
 }

@@ -491,6 +491,8 @@ static void grants_what_settings_say(void **state)
 		{"users = \"any\"",
 		 W("\"user\":{\"root\":true,\"groups\":[{\"name\":\"docker\",\"field\":\"f\"}]}"),
 		 "allow"},
+		{"healthchecks = true", W("\"command\":{\"healthcheck\":true}"), "allow"},
+		{"healthchecks = false", W("\"command\":{\"healthcheck\":true}"), "healthcheck"},
 		{"restart = { \"always\" }", W("\"restart\":\"always\""), "allow"},
 		{"restart = { \"always\" }", W("\"restart\":\"on-failure\""), "restart"},
 		{"labels = { \"org.example.*\" }",
