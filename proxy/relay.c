@@ -6,7 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PIECE 65536 /* bytes in one splice */
+#define PIECE       65536 /* bytes in one splice */
+#define TURN_PIECES 8     /* moved in one go, in one direction */
 
 /* One direction: from -> (early bytes, then the pipe) -> to. */
 struct flow {
@@ -17,6 +18,7 @@ struct flow {
 	bool from_ended; /* end of file, or an error, on the reading side */
 	bool closed;     /* the half-close was passed on: this direction is over */
 	bool to_broken;  /* nobody reads there any more */
+	bool unfinished; /* it was stopped in favour of others; there may be more */
 };
 
 struct side {
@@ -91,7 +93,7 @@ static bool fill_pipe(struct flow *f, int from)
 		f->from_ended = true;
 	else
 		f->in_pipe += (size_t)n;
-	return n > 0;
+	return n > 0 || (n < 0 && errno == EINTR);
 }
 
 static bool drain_pipe(struct flow *f, int to)
@@ -113,20 +115,28 @@ static bool drain_pipe(struct flow *f, int to)
 /* Moves what can be moved, a bounded number of pieces so that others get their turn. */
 static void flow_move(struct flow *f, int from, int to)
 {
+	f->unfinished = !f->closed && send_early(f, to);
+	for (int i = 0; f->unfinished && i < TURN_PIECES; i++) {
+		bool in = fill_pipe(f, from), out = drain_pipe(f, to);
+
+		f->unfinished = (in || out) && !f->to_broken;
+	}
 	if (f->closed)
 		return;
-	if (send_early(f, to)) {
-		for (int i = 0; i < 8 && !f->to_broken; i++) {
-			bool in = fill_pipe(f, from), out = drain_pipe(f, to);
-
-			if (!in && !out)
-				break;
-		}
-	}
 	if (f->to_broken || (f->from_ended && !f->in_pipe && !buf_len(&f->early))) {
 		shutdown(to, SHUT_WR);
 		f->closed = true;
 	}
+}
+
+/*
+ * Edge-triggered, so that a half-close or a hang-up that is known is not told
+ * again and again; asking again tells it again, so that needs a reason.
+ */
+static void ask(struct relay *r, struct watch *w, uint32_t events)
+{
+	if (events != w->events || r->up.unfinished || r->down.unfinished)
+		loop_change(r->loop, w, events);
 }
 
 static void set_interest(struct relay *r)
@@ -141,9 +151,8 @@ static void set_interest(struct relay *r)
 		service |= EPOLLIN;
 	if (!r->up.closed && (r->up.in_pipe || buf_len(&r->up.early)))
 		service |= EPOLLOUT;
-	/* Edge-triggered, so that a half-close that is known is not told again and again. */
-	loop_change(r->loop, &r->caller.watch, caller | EPOLLET);
-	loop_change(r->loop, &r->service.watch, service | EPOLLET);
+	ask(r, &r->caller.watch, caller | EPOLLET);
+	ask(r, &r->service.watch, service | EPOLLET);
 }
 
 /*

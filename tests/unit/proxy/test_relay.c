@@ -169,6 +169,36 @@ static void a_stuck_service_is_given_up(void **state)
 	stop(&f);
 }
 
+/* Events of one more turn; what is known already must not wake the loop for ever. */
+static int events_in_a_turn(struct fixture *f)
+{
+	loop_turn(&f->loop, 5);
+	return f->loop.batch_at;
+}
+
+static void what_is_known_is_not_told_again(void **state)
+{
+	static char block[65536];
+	struct fixture f;
+
+	(void)state;
+	start(&f, "", "");
+	shutdown(f.caller[1], SHUT_WR);
+	turns(&f, 4);
+	CHECK_INT("after the caller's end", 0, events_in_a_turn(&f));
+	while (write(f.service[1], block, sizeof(block)) > 0)
+		turns(&f, 2);
+	CHECK_INT("a full caller", 0, events_in_a_turn(&f));
+	hang_up(&f.service[1]);
+	turns(&f, 4);
+	CHECK_INT("not over before the caller has all", 0, f.done);
+	CHECK_INT("after the service has gone", 0, events_in_a_turn(&f));
+	while (read(f.caller[1], block, sizeof(block)) > 0)
+		turns(&f, 4);
+	CHECK_INT("over", 1, f.done);
+	stop(&f);
+}
+
 /* Push-back: what nobody reads is not read from the other side either. */
 static void bulk_goes_through_with_push_back(void **state)
 {
@@ -204,6 +234,7 @@ int main(void)
 		cmocka_unit_test(a_caller_who_is_gone_ends_it),
 		cmocka_unit_test(a_service_that_is_gone_ends_it),
 		cmocka_unit_test(a_stuck_service_is_given_up),
+		cmocka_unit_test(what_is_known_is_not_told_again),
 		cmocka_unit_test(bulk_goes_through_with_push_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
