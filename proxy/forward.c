@@ -151,8 +151,10 @@ static void start_answer(struct exchange *x, enum answer_kind kind)
 {
 	x->answer.kind = kind;
 	x->deadline_ms = 0;
-	if (kind == ANSWER_STREAM && x->call.body == BODY_STREAM && !x->upload_over)
+	if (kind == ANSWER_STREAM && x->call.body == BODY_STREAM && !x->upload_over) {
+		front_resume(x); /* the service may never read the rest: it is drained */
 		return; /* never queued early: forward_upload() does it when the upload is over */
+	}
 	exchange_ready(x);
 }
 

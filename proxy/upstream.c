@@ -38,6 +38,7 @@ struct upcall {
 
 	struct buf out; /* waits to be sent */
 	bool streams_body, chunked, send_ended, wants_room;
+	bool unsent; /* some of the request never went out */
 	bool is_head, reused, repeatable;
 	struct buf again; /* a repeatable request, until the reply begins */
 
@@ -116,9 +117,9 @@ static int on_headers_complete(http_parser *p)
 	struct upcall *c = p->data;
 
 	buf_put(&c->text, "", 1);
-	if (buf_spent(&c->text))
-		c->head_bad = true;
 	c->status = (int)p->status_code;
+	if (buf_spent(&c->text) || c->status < 100)
+		c->head_bad = true;
 	c->length = p->content_length == ULLONG_MAX || (p->flags & F_CHUNKED)
 			    ? -1
 			    : (int64_t)p->content_length;
@@ -135,6 +136,15 @@ static int on_body(http_parser *p, const char *at, size_t len)
 	return buf_spent(&c->body) ? -1 : 0;
 }
 
+/*
+ * A service that answers before it has the whole request would take what
+ * follows for the rest of it, and a caller's bytes for a request.
+ */
+static bool may_keep(const struct upcall *c)
+{
+	return c->status != 101 && c->send_ended && !c->unsent && !buf_len(&c->out);
+}
+
 static int on_message_complete(http_parser *p)
 {
 	struct upcall *c = p->data;
@@ -142,7 +152,7 @@ static int on_message_complete(http_parser *p)
 	if (c->status >= 100 && c->status < 200 && c->status != 101)
 		return 0; /* "100 Continue" and its kind: the answer is still to come */
 	c->complete = true;
-	c->keep = http_should_keep_alive(p);
+	c->keep = http_should_keep_alive(p) && may_keep(c);
 	http_parser_pause(p, 1); /* what follows belongs to no request of ours */
 	return 0;
 }
@@ -291,7 +301,8 @@ static void set_interest(struct upcall *c)
 		return;
 	if (!c->handlers || (!c->complete && buf_room(&c->body) >= READ_BYTES))
 		events |= EPOLLIN;
-	if (buf_len(&c->out))
+	/* Whoever waits for room is told in a turn of its own, also when all has gone out. */
+	if (buf_len(&c->out) || c->wants_room)
 		events |= EPOLLOUT;
 	loop_change(c->pool->loop, &c->watch, events);
 }
@@ -307,8 +318,18 @@ static void failed(struct upcall *c, enum upcall_fault fault)
 	h->fail(arg, fault);
 }
 
-/* Sends what the socket takes; false if the connection is broken. */
-static bool push_out(struct upcall *c)
+/* Nobody reads it any more. */
+static void drop_out(struct upcall *c)
+{
+	c->unsent |= buf_len(&c->out) > 0;
+	buf_clear(&c->out);
+}
+
+/*
+ * Sends what the socket takes.  Failing to write is no verdict: the service may
+ * have answered already, and if not, the end of file tells.
+ */
+static void push_out(struct upcall *c)
 {
 	while (buf_len(&c->out)) {
 		struct span s = buf_span(&c->out);
@@ -316,11 +337,14 @@ static bool push_out(struct upcall *c)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return errno == EAGAIN;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) {
+			drop_out(c);
+			return;
+		}
 		buf_consume(&c->out, (size_t)n);
 	}
-	return true;
 }
 
 static void reset_reply(struct upcall *c)
@@ -341,7 +365,7 @@ static void queue_request(struct upcall *c, const struct upcall_request *req)
 	c->streams_body = req->streams_body;
 	c->chunked = req->chunked;
 	c->send_ended = !req->streams_body;
-	c->wants_room = false;
+	c->wants_room = c->unsent = false;
 	c->is_head = req->is_head;
 	c->repeatable = req->repeatable && c->reused && !req->streams_body;
 	buf_clear(&c->out);
@@ -373,7 +397,6 @@ struct upcall *upcall_start(struct upstream *u, const struct upcall_request *req
 		destroy(c);
 		return NULL;
 	}
-	/* A broken pipe is found again by the loop, which reports it. */
 	push_out(c);
 	set_interest(c);
 	return c;
@@ -394,6 +417,7 @@ static bool try_again(struct upcall *c)
 		return false;
 	reset_reply(c);
 	buf_clear(&c->out);
+	c->unsent = false;
 	buf_put(&c->out, buf_span(&c->again).at, buf_len(&c->again));
 	push_out(c);
 	set_interest(c);
@@ -505,9 +529,9 @@ static void upcall_ready(struct watch *w, uint32_t events)
 		drop_idle(c); /* whatever comes while it is idle is the end of it */
 		return;
 	}
-	/* Failing to write is no verdict: the service may have answered already. */
-	if (!push_out(c) || (events & EPOLLHUP))
-		buf_clear(&c->out);
+	push_out(c);
+	if (events & EPOLLHUP)
+		drop_out(c);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		take_reply(c);
 		return;
@@ -526,8 +550,10 @@ size_t upcall_send(struct upcall *c, struct span piece)
 	size_t room = UPCALL_PENDING > buf_len(&c->out) ? UPCALL_PENDING - buf_len(&c->out) : 0;
 	size_t len = piece.len < room ? piece.len : room;
 
-	if (c->complete || !c->handlers)
+	if (c->complete || !c->handlers) {
+		c->unsent = true;
 		return piece.len; /* the service has answered: the rest is drained */
+	}
 	if (len < piece.len)
 		c->wants_room = true; /* the caller waits for the rest of its piece to fit */
 	if (!len)
@@ -537,8 +563,7 @@ size_t upcall_send(struct upcall *c, struct span piece)
 	buf_put(&c->out, piece.at, len);
 	if (c->chunked)
 		buf_puts(&c->out, "\r\n");
-	if (!push_out(c))
-		buf_clear(&c->out);
+	push_out(c);
 	set_interest(c);
 	return len;
 }
@@ -548,10 +573,11 @@ void upcall_send_end(struct upcall *c)
 	if (c->send_ended)
 		return;
 	c->send_ended = true;
+	if (c->complete || !c->handlers)
+		return;
 	if (c->chunked)
 		buf_puts(&c->out, "0\r\n\r\n");
-	if (!push_out(c))
-		buf_clear(&c->out);
+	push_out(c);
 	set_interest(c);
 }
 
@@ -592,7 +618,7 @@ int upcall_hijack(struct upcall *c, struct buf *ret_leftover)
 void upcall_release(struct upcall *c)
 {
 	struct upstream *u = c->pool;
-	bool clean = c->handlers && c->complete && c->keep && c->send_ended && !buf_len(&c->out);
+	bool clean = c->handlers && c->complete && c->keep;
 
 	c->handlers = NULL;
 	c->arg = NULL;
@@ -604,6 +630,8 @@ void upcall_release(struct upcall *c)
 	buf_clear(&c->text);
 	if (c->body.size > 16384)
 		buf_fini(&c->body);
+	if (c->out.size > 16384)
+		buf_fini(&c->out);
 	c->next = u->idle;
 	u->idle = c;
 	u->idle_count++;
