@@ -342,9 +342,9 @@ void front_resume(struct exchange *x)
 /*
  * MHD takes an answer before the body or behind it, not in the middle.  When a
  * caller must be told in the middle, nothing was sent for this request yet, so
- * the answer is written as it is and the connection ends.
+ * the answer is written as it is and the connection ends: `how`, as of shutdown.
  */
-static void answer_raw(struct exchange *x)
+static void answer_raw(struct exchange *x, int how)
 {
 	struct span body = buf_span(&x->answer.body);
 	char head[256];
@@ -359,9 +359,18 @@ static void answer_raw(struct exchange *x)
 		x->bytes_out = send(x->conn->fd, body.at, body.len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0
 				       ? body.len
 				       : 0;
-	shutdown(x->conn->fd, SHUT_RDWR);
+	shutdown(x->conn->fd, how);
 	trail_end(x);
 	x->state = X_OVER;
+}
+
+#define LINGER_MAX (1u << 30) /* bytes of a refused upload that are dropped behind the answer */
+
+/* A connection that ends while the caller sends would take the answer with it. */
+static bool lingers(const struct exchange *x)
+{
+	return x->state == X_OVER && !x->upload_over && x->drained > DRAIN_MAX &&
+	       x->drained < LINGER_MAX;
 }
 
 /*
@@ -374,13 +383,12 @@ static enum MHD_Result settle(struct exchange *x, size_t untaken, bool first)
 	if (first && x->upload_over)
 		return MHD_YES;
 	if (x->state == X_ANSWER && !x->upload_over && !first) {
-		answer_raw(x);
-		return MHD_NO;
-	}
-	if (x->state == X_ANSWER)
+		answer_raw(x, SHUT_WR);
+	} else if (x->state == X_ANSWER) {
 		return front_queue(x);
+	}
 	if (x->state == X_OVER)
-		return MHD_NO;
+		return lingers(x) ? MHD_YES : MHD_NO;
 	if (must_wait(x, untaken))
 		return suspend(x);
 	return MHD_YES;
@@ -673,6 +681,9 @@ void front_tick(struct worker *w)
 		next = x->next;
 		exchange_tick(x, w->loop.now_ms);
 		if (x->state == X_ANSWER && !x->upload_over && !x->suspended && x->conn)
-			answer_raw(x);
+			answer_raw(x, SHUT_RDWR);
+		/* It neither goes on sending nor hangs up. */
+		else if (lingers(x) && !x->deadline_ms && x->conn)
+			shutdown(x->conn->fd, SHUT_RDWR);
 	}
 }
