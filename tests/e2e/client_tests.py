@@ -224,7 +224,7 @@ def test_versions(client, _world):
         raise Trouble(f"an API version from the stone age is served\n{done}")
 
 
-def test_volumes(client, world):
+def test_volumes(client, _world):
     name = f"vol-{client.runtime}-{os.getpid()}"
     client.docker("volume", "create", name).want(out=name)
     client.docker("volume", "ls").want(out=name)
@@ -237,4 +237,3 @@ def test_volumes(client, world):
     os.unlink("/srv/ws/a/made")
     client.docker("run", "--rm", "-v", "/srv/ws/link:/w/l", APP, "ls").want(125, errors="/srv/ws/link")
     client.docker("volume", "rm", name).want()
-    del world

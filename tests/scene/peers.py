@@ -423,7 +423,6 @@ class Upstream(Peer):
         self.model = engine.Model()
         self.answers = []  # (method, pattern, status, lines, body)
         self.queue = []
-        self.connections = 0
         self.now = None
         self.server = wire.Server(path, self.serve)
         for statement in block.statements:
@@ -464,8 +463,6 @@ class Upstream(Peer):
 
     def serve(self, sock):
         stream = wire.Stream(sock, PATIENCE * 4)
-        with self.stage.lock:
-            self.connections += 1
         while True:
             try:
                 head = stream.request()
