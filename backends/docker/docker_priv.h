@@ -13,10 +13,10 @@
  *	made.c                check(): what was made beside what was judged
  *	start.c               start, restart, unpause, update: what an existing container is
  *	exec.c                commands, attach
- *	image.c volume.c network.c   the other objects
- *	workload.c            a container's configuration -> facts, by concern:
- *	  privileges.c mounts.c paths.c networking.c limits.c isolation.c
- *	render.c              the request that is sent
+ *	image.c publish.c volume.c network.c   the other objects; whole images, new names,
+ *registries commit.c              a container made an image prune.c               removing what is
+ *not used workload.c            a container's configuration -> facts, by concern: privileges.c
+ *mounts.c paths.c networking.c limits.c isolation.c render.c              the request that is sent
  *	reply.c               what of a reply crosses
  *	docker.c              the table of these functions
  *
@@ -140,6 +140,7 @@ struct docker_state {
 	struct jv body;     /* the model: the request's document, known fields only */
 	struct jv made;     /* start, exec: the inspected container */
 	struct jv filters;  /* the query's filters, key -> array of strings */
+	struct jv asked;    /* if an object: the query that is sent, instead of the caller's */
 	struct docker_answer *answers;
 	struct docker_info *info; /* this call's copy */
 	const char *image_id;     /* create: what the reference resolved to */
@@ -230,11 +231,13 @@ void docker_object(struct backend_call *call, const char *kind, const struct jv 
 		   const char *owner);
 
 docker_step_fn docker_step_about, docker_step_plain, docker_step_events, docker_step_list,
-	docker_step_container, docker_step_slashed, docker_step_top, docker_step_create, docker_step_start,
-	docker_step_rename, docker_step_update, docker_step_attach, docker_step_exec_create,
-	docker_step_exec_start, docker_step_exec, docker_step_image, docker_step_pull,
-	docker_step_network, docker_step_network_create, docker_step_network_join,
-	docker_step_volume, docker_step_volume_create;
+	docker_step_container, docker_step_slashed, docker_step_top, docker_step_create,
+	docker_step_start, docker_step_rename, docker_step_update, docker_step_attach,
+	docker_step_exec_create, docker_step_exec_start, docker_step_exec, docker_step_image,
+	docker_step_pull, docker_step_network, docker_step_network_create, docker_step_network_join,
+	docker_step_volume, docker_step_volume_create, docker_step_save, docker_step_save_one,
+	docker_step_tag, docker_step_push, docker_step_search, docker_step_distribution,
+	docker_step_commit, docker_step_prune;
 
 /* --- bodies --- */
 
@@ -312,6 +315,21 @@ struct docker_reference docker_reference(struct arena *a, struct span given);
 const char *docker_reference_text(struct backend_call *call, const struct docker_reference *ref);
 bool docker_looks_like_id(struct span given);
 
+/* `image` and the query's tag together; not valid: refused. */
+struct docker_reference docker_reference_with_tag(struct backend_call *call, const char *image,
+						  const char *image_key);
+bool docker_check_registry_auth(struct backend_call *call);
+
+/* The registry that is asked for what has this name; a search term is read alike. */
+const char *docker_registry_of(struct backend_call *call, struct span name);
+
+/* --- a query that is written anew: state->asked, in the order of the calls --- */
+
+void docker_refuse_query(struct backend_call *call, const char *key, const char *text);
+const char *docker_query_text(struct backend_call *call, const char *key); /* "" if absent */
+void docker_send(struct backend_call *call, const char *key, const char *value);
+void docker_send_given(struct backend_call *call, const char *key);
+
 /* --- facts --- */
 
 /* What is read: a request, or an existing container as the engine shows it. */
@@ -331,6 +349,9 @@ struct docker_reading {
 /* The image that a reference names; NULL: not there yet, or refused. */
 const struct lookup *docker_ask_image(struct backend_call *call, const char *given);
 void docker_read_image(struct docker_reading *r, const char *given, const struct lookup *answer);
+
+/* repo and tag of the query: the name that would be written, if any.  False: refused. */
+bool docker_read_new_name(struct docker_reading *r);
 
 /* Facts of an existing container with this HostConfig; false: not complete yet, or refused. */
 bool docker_read_made(struct docker *d, struct backend_call *call, const struct jv *doc,
@@ -409,6 +430,9 @@ int docker_filter(struct backend *be, struct backend_call *call, int status, str
 /* The body of a create; kept in state->sent. */
 struct jv docker_create_document(struct backend_call *call);
 bool docker_check_name(struct backend_call *call); /* query.name; false: refused */
+
+/* The body of a commit. */
+struct jv docker_commit_document(struct backend_call *call);
 
 /* The labels that make an object the caller's, set on the document at key. */
 void docker_label(struct backend_call *call, struct jv *doc, const char *key);

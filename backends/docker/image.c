@@ -162,55 +162,78 @@ void docker_read_image(struct docker_reading *r, const char *given, const struct
 		docker_refuse(r->call, REASON_engine_reply, "Image", given);
 }
 
-/* --- pull and import --- */
+/* --- what is sent in the query --- */
 
-static void refuse_query(struct backend_call *call, const char *key, const char *text)
+void docker_refuse_query(struct backend_call *call, const char *key, const char *text)
 {
 	docker_refuse(call, REASON_query, docker_text(call, "query.%s", key), NULL)->text = text;
 }
 
-static const char *value_of(struct backend_call *call, const char *key)
+const char *docker_query_text(struct backend_call *call, const char *key)
 {
 	struct span v = docker_query_value(call->req, key);
 
 	return docker_text(call, "%.*s", SPAN_FMT(v));
 }
 
-static void add_query(struct backend_call *call, const char *key, const char *value)
+void docker_send(struct backend_call *call, const char *key, const char *value)
 {
 	if (*value)
-		jv_set(call->arena, &docker_state(call)->body, key, jv_string(value));
+		jv_add(call->arena, &docker_state(call)->asked, span_of(key), jv_string(value));
 }
 
-static void keep_query(struct backend_call *call, const char *key)
+void docker_send_given(struct backend_call *call, const char *key)
 {
-	add_query(call, key, value_of(call, key));
+	docker_send(call, key, docker_query_text(call, key));
 }
 
-/* The reference that fromImage and tag make together; not valid: refused. */
-static struct docker_reference pulled(struct backend_call *call)
+/* --- references in queries --- */
+
+struct docker_reference docker_reference_with_tag(struct backend_call *call, const char *image,
+						  const char *image_key)
 {
-	const char *image = value_of(call, "fromImage"), *tag = value_of(call, "tag");
+	static const struct docker_reference none = {.tag = "", .digest = ""};
+	const char *tag = docker_query_text(call, "tag");
 	struct docker_reference ref = docker_reference(call->arena, span_of(image));
-	bool digest = strchr(tag, ':') != NULL;
-	struct docker_reference both;
 
 	if (ref.valid && *tag && (*ref.tag || *ref.digest)) {
-		refuse_query(call, "tag", "fromImage names a tag or digest already");
-		return (struct docker_reference){.tag = "", .digest = ""};
+		docker_refuse_query(call, "tag", "the image names a tag or digest already");
+		return none;
 	}
-	if (ref.valid && *tag) {
-		both = docker_reference(call->arena, span_of(docker_text(call, "%s%s%s", ref.name,
-									 digest ? "@" : ":", tag)));
-		ref = both;
-	}
+	if (ref.valid && *tag)
+		ref = docker_reference(call->arena,
+				       span_of(docker_text(call, "%s%s%s", ref.name,
+							   strchr(tag, ':') ? "@" : ":", tag)));
 	if (!ref.valid)
-		docker_refuse(call, REASON_image, "query.fromImage", image)->text =
+		docker_refuse(call, REASON_image, image_key, image)->text =
 			"this is no reference of an image";
 	return ref;
 }
 
-static bool check_registry_auth(struct backend_call *call)
+bool docker_read_new_name(struct docker_reading *r)
+{
+	struct backend_call *call = r->call;
+	const char *repo = docker_query_text(call, "repo"), *tag = docker_query_text(call, "tag");
+	const char *given = docker_text(call, "%s%s%s", repo, *tag ? ":" : "", tag);
+	struct docker_reference ref = docker_reference(call->arena, span_of(given));
+	struct jv names = jv_array();
+
+	if (*given && (!ref.valid || *ref.digest)) {
+		docker_refuse(call, REASON_image, "query.repo", given)->text =
+			"this is no name for an image";
+		return false;
+	}
+	if (ref.valid && !*ref.tag)
+		ref.tag = "latest";
+	if (ref.valid)
+		jv_push(call->arena, &names, jv_string(docker_reference_text(call, &ref)));
+	docker_fact(r, "names", names);
+	docker_send(call, "repo", ref.valid ? ref.name : "");
+	docker_send(call, "tag", ref.valid ? ref.tag : "");
+	return true;
+}
+
+bool docker_check_registry_auth(struct backend_call *call)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789+/=_-";
@@ -231,24 +254,27 @@ static bool check_registry_auth(struct backend_call *call)
 	return true;
 }
 
+/* --- pull and import --- */
+
 static void step_pull(struct backend_call *call, struct docker_reading *r)
 {
-	struct docker_reference ref = pulled(call);
+	struct docker_reference ref = docker_reference_with_tag(
+		call, docker_query_text(call, "fromImage"), "query.fromImage");
 	const char *tag = *ref.digest ? ref.digest : ref.tag;
 
-	if (!ref.valid || !check_registry_auth(call))
+	if (!ref.valid || !docker_check_registry_auth(call))
 		return;
 	if (docker_query_value(call->req, "repo").len) {
-		refuse_query(call, "repo", "repo goes with fromSrc");
+		docker_refuse_query(call, "repo", "repo goes with fromSrc");
 		return;
 	}
 	docker_fact(r, "pull.name", jv_string(ref.name));
 	docker_fact(r, "pull.import", jv_bool(false));
 	if (*tag)
 		docker_fact(r, "pull.tag", jv_string(tag));
-	add_query(call, "fromImage", ref.name);
-	add_query(call, "tag", tag);
-	keep_query(call, "platform");
+	docker_send(call, "fromImage", ref.name);
+	docker_send(call, "tag", tag);
+	docker_send_given(call, "platform");
 }
 
 /* Without what may stand before the host, which can be a password. */
@@ -262,42 +288,28 @@ static const char *url_without_user(struct backend_call *call, const char *url)
 
 static void step_import(struct backend_call *call, struct docker_reading *r)
 {
-	const char *source = value_of(call, "fromSrc"), *repo = value_of(call, "repo");
-	const char *tag = value_of(call, "tag");
-	const char *given = docker_text(call, "%s%s%s", repo, *tag ? ":" : "", tag);
-	struct docker_reference ref = docker_reference(call->arena, span_of(given));
-	struct jv names = jv_array();
+	const char *source = docker_query_text(call, "fromSrc");
 
 	if (docker_query_value(call->req, "fromImage").len) {
-		refuse_query(call, "fromSrc", "fromImage and fromSrc exclude each other");
+		docker_refuse_query(call, "fromSrc", "fromImage and fromSrc exclude each other");
 		return;
 	}
-	if (*repo && !ref.valid) {
-		docker_refuse(call, REASON_image, "query.repo", given)->text =
-			"this is no reference of an image";
+	docker_send_given(call, "fromSrc");
+	if (!docker_read_new_name(r))
 		return;
-	}
-	if (ref.valid && !*ref.tag && !*ref.digest)
-		ref.tag = "latest";
-	if (ref.valid)
-		jv_push(call->arena, &names, jv_string(docker_reference_text(call, &ref)));
 	docker_fact(r, "pull.import", jv_bool(true));
-	docker_fact(r, "names", names);
 	if (strcmp(source, "-") != 0)
 		docker_fact(r, "pull.url",
 			    jv_string(docker_cut(call, span_of(url_without_user(call, source)))));
-	keep_query(call, "fromSrc");
-	add_query(call, "repo", ref.valid ? ref.name : "");
-	add_query(call, "tag", ref.valid ? ref.tag : "");
-	keep_query(call, "message");
-	keep_query(call, "platform");
+	docker_send_given(call, "message");
+	docker_send_given(call, "platform");
 }
 
 void docker_step_pull(struct docker *d, struct backend_call *call)
 {
 	struct docker_reading r = {.d = d, .call = call, .facts = jv_object()};
 
-	docker_state(call)->body = jv_object();
+	docker_state(call)->asked = jv_object();
 	if (call->op == OP_IMAGE_IMPORT)
 		step_import(call, &r);
 	else

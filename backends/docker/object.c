@@ -87,9 +87,22 @@ static const struct jv *resolve_container(struct docker *d, struct backend_call 
 	return doc;
 }
 
+/*
+ * For every copy the engine mounts anew what the container has, and follows
+ * links that may have been put there since it was made.
+ */
+static bool mounts_anew(enum operation op)
+{
+	return op == OP_CONTAINER_ARCHIVE_GET || op == OP_CONTAINER_ARCHIVE_PUT;
+}
+
 void docker_step_container(struct docker *d, struct backend_call *call)
 {
-	resolve_container(d, call);
+	const struct jv *doc = resolve_container(d, call);
+	struct docker_reading r;
+
+	if (doc && mounts_anew(call->op))
+		docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
 }
 
 /* Engines know no such names either. */

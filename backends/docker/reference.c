@@ -122,6 +122,16 @@ static bool names_registry(struct span head)
 	return span_is(head, "localhost");
 }
 
+const char *docker_registry_of(struct backend_call *call, struct span name)
+{
+	struct span rest = name, head;
+
+	if (!span_cut(&rest, '/', &head) || !names_registry(head) ||
+	    span_is(head, "index.docker.io"))
+		return "docker.io";
+	return docker_cut(call, head);
+}
+
 static const char *full_name(struct arena *a, struct span given)
 {
 	struct span path = given, domain;

@@ -58,15 +58,15 @@ static void write_query(const struct backend_call *call, struct buf *out)
 	docker_filters_write(out, &st->filters);
 }
 
-/* A pull names its image in our spelling: see docker_step_pull(). */
-static void write_pull_query(const struct backend_call *call, struct buf *out)
+/* Where a query names images, it does so in our spelling: see docker_send(). */
+static void write_asked(const struct backend_call *call, struct buf *out)
 {
-	const struct docker_state *st = docker_state(call);
+	const struct jv *asked = &docker_state(call)->asked;
 	const char *between = "?";
 
-	for (size_t i = 0; i < st->body.count; i++) {
-		buf_printf(out, "%s%.*s=", between, SPAN_FMT(st->body.members[i].key));
-		docker_encode(out, st->body.members[i].value.str, "/:");
+	for (size_t i = 0; i < asked->count; i++) {
+		buf_printf(out, "%s%.*s=", between, SPAN_FMT(asked->members[i].key));
+		docker_encode(out, asked->members[i].value.str, "/:");
 		between = "&";
 	}
 }
@@ -108,6 +108,8 @@ static void write_body(struct backend_call *call, struct buf *out)
 
 	if (call->op == OP_CONTAINER_CREATE)
 		doc = docker_create_document(call);
+	if (call->op == OP_CONTAINER_COMMIT)
+		doc = docker_commit_document(call);
 	if (call->op == OP_VOLUME_CREATE || call->op == OP_NETWORK_CREATE)
 		docker_label(call, &doc, "Labels");
 	/* Two networks of one name would make the name mean either. */
@@ -130,7 +132,8 @@ int docker_render(struct backend *be, struct backend_call *call, struct outgoing
 		  struct err *err)
 {
 	const struct docker_state *st = docker_state(call);
-	bool pulls = call->op == OP_IMAGE_PULL || call->op == OP_IMAGE_IMPORT;
+	bool asks_registry = call->op == OP_IMAGE_PULL || call->op == OP_IMAGE_PUSH ||
+			     call->op == OP_REGISTRY_SEARCH;
 
 	(void)be;
 	ret->streams_body = call->body == BODY_STREAM;
@@ -138,12 +141,12 @@ int docker_render(struct backend *be, struct backend_call *call, struct outgoing
 		write_body(call, &ret->body);
 	buf_printf(&ret->head, "%s ", call->req->method);
 	write_path(call, &ret->head);
-	if (pulls)
-		write_pull_query(call, &ret->head);
+	if (st->asked.kind == JV_OBJECT)
+		write_asked(call, &ret->head);
 	else
 		write_query(call, &ret->head);
 	buf_puts(&ret->head, " HTTP/1.1\r\nHost: docker\r\n");
-	if (call->op == OP_IMAGE_PULL)
+	if (asks_registry)
 		write_registry_auth(call, &ret->head);
 	if (call->reply == REPLY_HIJACK)
 		buf_puts(&ret->head, "Connection: Upgrade\r\nUpgrade: tcp\r\n");

@@ -122,6 +122,22 @@ static struct jv own_df(const struct editing *e, const struct jv *doc)
 	return ret;
 }
 
+/* What was removed was the caller's: it was asked for so. */
+static struct jv removed(const struct editing *e, const struct jv *doc)
+{
+	static const char *const keys[] = {"ContainersDeleted", "NetworksDeleted", "VolumesDeleted",
+					   "SpaceReclaimed"};
+	struct jv ret = jv_object();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct jv *v = jv_get(doc, keys[i]);
+
+		if (v)
+			jv_set(e->arena, &ret, keys[i], *v);
+	}
+	return ret;
+}
+
 /* "http://user:pass@proxy:3128" -> "http://proxy:3128" */
 static struct jv without_user(const struct editing *e, const struct jv *url)
 {
@@ -197,6 +213,8 @@ static struct jv edit(const struct backend_call *call, const struct editing *e, 
 		lower_versions(e, doc);
 	else if (op == OP_SYSTEM_INFO)
 		hide_proxies(e, doc);
+	else if (op == OP_CONTAINER_PRUNE || op == OP_NETWORK_PRUNE || op == OP_VOLUME_PRUNE)
+		return removed(e, doc);
 	if (call->sees_all)
 		return *doc;
 	if (op == OP_CONTAINER_LIST || op == OP_NETWORK_LIST)

@@ -13,6 +13,12 @@ local function id_is_granted(granted, names)
 	return false
 end
 
+-- By its names if it is named by its id, else by the name that the request gives.
+local function is_granted(granted, img)
+	if img.by_id then return id_is_granted(granted, img.names) end
+	return img.name ~= nil and image.match(granted.images, img.name, img.tag, img.digest)
+end
+
 check "image" {
 	doc = "Only images that the profile names.",
 	concerns = what_runs,
@@ -24,13 +30,7 @@ check "image" {
 				text = "nothing is known of the image" })
 			return
 		end
-		local fine
-		if img.by_id then
-			fine = id_is_granted(granted, img.names)
-		else
-			fine = img.name ~= nil and image.match(granted.images, img.name, img.tag, img.digest)
-		end
-		if not fine then
+		if not is_granted(granted, img) then
 			refuse("image", { field = "image.given", value = img.given or img.name,
 				hint = hint(granted) })
 		end
@@ -88,6 +88,86 @@ check "image_names" {
 			if not ref or image.named(granted.images, ref.name) then
 				refuse("image_retag", { field = "names", value = name })
 			end
+		end
+	end,
+}
+
+check "image_source" {
+	doc = "Only images that the profile names get another name or are sent away, one tag at a time.",
+	concerns = { "image.tag", "image.push" },
+	reasons = { "image", "image_tag", "fact_unknown" },
+	judge = function(req, granted)
+		local img = get(req.workload, "image")
+		if not img then
+			refuse("fact_unknown", { field = "image", unknown = true,
+				text = "nothing is known of the image" })
+			return
+		end
+		if req.operation.name == "image.push" and not img.tag
+			and img.name and image.named(granted.images, img.name) then
+			refuse("image_tag", { field = "image.tag", value = img.name })
+		elseif not is_granted(granted, img) then
+			refuse("image", { field = "image.given", value = img.given or img.name,
+				hint = hint(granted) })
+		end
+	end,
+}
+
+check "save" {
+	doc = "Only images that the profile names may be read whole.",
+	concerns = { "image.save" },
+	reasons = { "export", "fact_unknown" },
+	judge = function(req, granted)
+		local images = get(req.workload, "images")
+		if not images or #images == 0 then
+			refuse("fact_unknown", { field = "images", unknown = true,
+				text = "nothing is known of the images" })
+			return
+		end
+		for img in each(images) do
+			if not is_granted(granted, img) then
+				refuse("export", { field = img.field, value = img.given,
+					text = "this image is not on the profile's list", hint = hint(granted) })
+			end
+		end
+	end,
+}
+
+check "commit" {
+	doc = "Only the caller's own containers become images; a health check as at create.",
+	concerns = { "container.commit" },
+	reasons = { "owner", "healthcheck" },
+	judge = function(req, granted)
+		if get(req, "object.mine") ~= true then refuse("owner", { field = "query.container" }) end
+		if get(req.workload, "command.healthcheck") ~= false and not granted.healthchecks then
+			refuse("healthcheck", { field = "command.healthcheck", value = true })
+		end
+	end,
+}
+
+-- A registry is granted by the images that may come from it.
+local function registry_is_granted(granted, host)
+	for pattern in each(granted.images) do
+		if str.starts(pattern, host .. "/") then return true end
+	end
+	return false
+end
+
+check "registry" {
+	doc = "Only registries from which the profile names images are asked.",
+	concerns = { "registry.search" },
+	reasons = { "registry", "fact_unknown" },
+	judge = function(req, granted)
+		local registry = get(req.workload, "registry")
+		if not registry or not registry.host then
+			refuse("fact_unknown", { field = "registry.host", unknown = true,
+				text = "nothing is known of the registry" })
+		elseif not registry_is_granted(granted, registry.host) then
+			refuse("registry", { field = "registry.host", value = registry.host,
+				hint = hint(granted) })
+		elseif registry.name and not image.named(granted.images, registry.name) then
+			refuse("registry", { field = "registry.name", value = registry.name,
+				hint = hint(granted) })
 		end
 	end,
 }

@@ -44,6 +44,10 @@ static const struct {
 	{"POST /v1.41/containers/run/update",
 	 "{\"Memory\":1,\"PidsLimit\":2,\"RestartPolicy\":{\"Name\":\"no\"},\"Devices\":[]}",
 	 SCHEMA_UPDATE},
+	{"POST /v1.41/commit?container=run",
+	 "{\"Cmd\":[\"a\"],\"Env\":[\"A=b\"],\"Labels\":{\"a\":\"b\"},\"User\":\"5\","
+	 "\"Healthcheck\":{\"Test\":[\"CMD\",\"x\"]},\"ExposedPorts\":{\"80/tcp\":{}}}",
+	 SCHEMA_CONFIG},
 	{"POST /v1.41/volumes/create",
 	 "{\"Name\":\"v\",\"Driver\":\"local\",\"DriverOpts\":{\"a\":\"b\"},\"Labels\":{\"c\":"
 	 "\"d\"}}",
@@ -205,6 +209,9 @@ static void survives_odd_engines(void **state)
 		 "start\n{}"),
 		"POST /v1.41/networks/agents/connect\n{\"Container\":\"run\"}",
 		"DELETE /v1.41/volumes/mine-data",
+		"POST /v1.41/commit?container=run&repo=x\nnull",
+		"POST /v1.41/images/busybox/tag?repo=x",
+		"GET /v1.41/images/get?names=busybox&names=reg.example/team/app:1",
 		"GET /v1.41/containers/run/json",
 	};
 	struct backend *be = backend_find("docker")->open(&(struct backend_conf){.name = "t"},

@@ -26,13 +26,23 @@ static void facts(void **state)
 	CHECK_INT("rows", 1, rows_run("facts.rows") > 110);
 }
 
+static void images(void **state)
+{
+	(void)state;
+	CHECK_INT("rows", 1, rows_run("images.rows") > 50);
+}
+
+static void pruning(void **state)
+{
+	(void)state;
+	CHECK_INT("rows", 1, rows_run("prune.rows") > 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(routes),
-		cmocka_unit_test(owners),
-		cmocka_unit_test(bodies),
-		cmocka_unit_test(facts),
+		cmocka_unit_test(routes), cmocka_unit_test(owners), cmocka_unit_test(bodies),
+		cmocka_unit_test(facts),  cmocka_unit_test(images), cmocka_unit_test(pruning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -450,6 +450,93 @@ static void judges_other_objects(void **state)
 	judge_rows(base, rows, sizeof(rows) / sizeof(*rows));
 }
 
+#define SAVE(x)   OTHER("image.save", "data-out", "\"images\":[" x "]")
+#define APP       "{\"name\":\"reg.example/team/app\",\"tag\":\"1\",\"by_id\":false,\"field\":\"f\"}"
+#define EVIL      "{\"name\":\"evil.example/x\",\"tag\":\"1\",\"by_id\":false,\"field\":\"f\"}"
+#define TAG(i, n) OTHER("image.tag", "policy", "\"image\":" i ",\"names\":[" n "]")
+#define PUSH(i)   OTHER("image.push", "data-out", "\"image\":" i)
+#define COMMIT(o, x)                                                                               \
+	"{" OP("container.commit", "data-in") ",\"object\":{\"kind\":\"container\",\"mine\":" o    \
+					      "},\"workload\":{" x "}}"
+#define ASK(x) OTHER("registry.search", "data-out", "\"registry\":{" x "}")
+
+/* What only some profiles grant. */
+static void judges_publishing(void **state)
+{
+	static const struct row rows[] = {
+		{"a granted image is read", SAVE(APP), "allow"},
+		{"two of them", SAVE(APP "," APP), "allow"},
+		{"another one is not", SAVE(EVIL), "export"},
+		{"nor beside a granted one", SAVE(APP "," EVIL), "export"},
+		{"by an id that has a granted name",
+		 SAVE("{\"by_id\":true,\"names\":[\"evil.example/x:1\",\"reg.example/team/"
+		      "app:1\"]}"),
+		 "allow"},
+		{"by an id that has none",
+		 SAVE("{\"by_id\":true,\"names\":[\"evil.example/x:1\"]}"), "export"},
+		{"by an id of which nothing is known", SAVE("{\"by_id\":true}"), "export"},
+		{"none", SAVE(""), "fact_unknown"},
+		{"nothing is known of them", "{" OP("image.save", "data-out") "}", "fact_unknown"},
+
+		{"another name for a granted image", TAG(APP, "\"mine/x:1\""), "allow"},
+		{"a granted name for a granted image", TAG(APP, "\"reg.example/team/b:1\""),
+		 "image_retag"},
+		{"a granted name for another one", TAG(EVIL, "\"reg.example/team/b:1\""),
+		 "image_retag image"},
+		{"another name for another one", TAG(EVIL, "\"mine/x:1\""), "image"},
+		{"a name for nobody knows what",
+		 OTHER("image.tag", "policy", "\"names\":[\"x:1\"]"), "fact_unknown"},
+
+		{"a granted image is sent", PUSH(APP), "allow"},
+		{"another one is not", PUSH(EVIL), "image"},
+		{"nor all tags at once",
+		 PUSH("{\"name\":\"reg.example/team/app\",\"by_id\":false}"), "image_tag"},
+
+		{"an own container becomes an image",
+		 COMMIT("true", "\"names\":[\"mine/"
+				"x:1\"],\"labels\":[],\"command\":{\"healthcheck\":false}"),
+		 "allow"},
+		{"with a granted name",
+		 COMMIT("true", "\"names\":[\"reg.example/team/"
+				"app:1\"],\"command\":{\"healthcheck\":false}"),
+		 "image_retag"},
+		{"not one's own", COMMIT("false", "\"command\":{\"healthcheck\":false}"), "owner"},
+		{"with a health check", COMMIT("true", "\"command\":{\"healthcheck\":true}"),
+		 "healthcheck"},
+		{"with the gate's label",
+		 COMMIT("true", "\"labels\":[{\"name\":\"sallyport.owner\",\"field\":\"f\"}],"
+				"\"command\":{\"healthcheck\":false}"),
+		 "label"},
+
+		{"a granted registry is asked", ASK("\"host\":\"reg.example\""), "allow"},
+		{"another one is not", ASK("\"host\":\"10.0.0.5:5000\""), "registry"},
+		{"nor one that begins alike", ASK("\"host\":\"reg.exam\""), "registry"},
+		{"about a granted image",
+		 ASK("\"host\":\"reg.example\",\"name\":\"reg.example/team/app\""), "allow"},
+		{"about another one", ASK("\"host\":\"reg.example\",\"name\":\"reg.example/x\""),
+		 "registry"},
+		{"nobody knows which", OTHER("registry.search", "data-out", "\"name\":\"x\""),
+		 "fact_unknown"},
+
+		{"pruning is granted as it stands", "{" OP("container.prune", "host") "}", "allow"},
+	};
+	static const char base[] = "{\"identity\":{\"name\":\"ann\",\"owner\":\"ann\"}}";
+	struct engine *eng = kit_open(
+		"return profile \"p\" { images = { \"reg.example/team/*\" }, operations = { "
+		"\"image.save\", \"image.tag\", \"image.push\", \"container.commit\", "
+		"\"registry.search\", \"container.prune\" } }");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct kit_answer ans;
+
+		kit_judge(eng, "p", base, rows[i].change, &ans);
+		CHECK_STR(rows[i].label, rows[i].want, kit_reasons(&ans));
+		kit_drop(&ans);
+	}
+	engine_close(eng);
+}
+
 /* Limits of a container that runs; the profile grants the change of them. */
 static void judges_updates(void **state)
 {
@@ -694,6 +781,7 @@ int main(void)
 		cmocka_unit_test(judges_what_is_started),
 		cmocka_unit_test(judges_commands),
 		cmocka_unit_test(judges_other_objects),
+		cmocka_unit_test(judges_publishing),
 		cmocka_unit_test(judges_updates),
 		cmocka_unit_test(grants_what_settings_say),
 		cmocka_unit_test(the_agent_profile_lets_agents_work),
