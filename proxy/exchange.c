@@ -46,38 +46,6 @@ static struct exchange *make_new(void)
 	return x;
 }
 
-struct exchange *exchange_create(struct conn *c, struct span target)
-{
-	struct worker *w = c->worker;
-	struct exchange *x = take_spare(w);
-
-	if (!x)
-		x = make_new();
-	if (!x)
-		return NULL;
-	uuid_make(x->id);
-	x->worker = w;
-	x->conn = c;
-	x->service = &w->services[c->listener->backend];
-	x->service_fd = -1;
-	x->started_ms = w->loop.now_ms;
-	x->status = "fail";
-	/* Kept in `path` until the head is read, so that a malformed one can be recorded. */
-	x->req.path = arena_strndup(x->arena, target.at, target.len);
-	x->req.method = "";
-	buf_init(&x->body, w->conf->limits.body_bytes);
-	buf_init(&x->held, HELD_REPLY_MAX);
-	buf_init(&x->early, UPCALL_BUFFER);
-	buf_init(&x->answer.body, HELD_REPLY_MAX);
-	buf_init(&x->out.body, 4u << 20);
-	x->next = w->exchanges;
-	if (x->next)
-		x->next->prev = x;
-	w->exchanges = x;
-	c->exchange = x;
-	return x;
-}
-
 /* Warm memory is what makes a small request cheap; what was large is given back. */
 static void keep_or_free(struct exchange *x)
 {
@@ -93,6 +61,42 @@ static void keep_or_free(struct exchange *x)
 	x->next = w->spare;
 	w->spare = x;
 	w->spare_count++;
+}
+
+struct exchange *exchange_create(struct conn *c, struct span target)
+{
+	struct worker *w = c->worker;
+	struct exchange *x = take_spare(w);
+
+	if (!x)
+		x = make_new();
+	if (!x)
+		return NULL;
+	x->worker = w;
+	/* Kept in `path` until the head is read, so that a malformed one can be recorded. */
+	x->req.path = arena_strndup(x->arena, target.at, target.len);
+	if (!x->req.path) {
+		keep_or_free(x);
+		return NULL;
+	}
+	uuid_make(x->id);
+	x->conn = c;
+	x->service = &w->services[c->listener->backend];
+	x->service_fd = -1;
+	x->started_ms = w->loop.now_ms;
+	x->status = "fail";
+	x->req.method = "";
+	buf_init(&x->body, w->conf->limits.body_bytes);
+	buf_init(&x->held, HELD_REPLY_MAX);
+	buf_init(&x->early, UPCALL_BUFFER);
+	buf_init(&x->answer.body, HELD_REPLY_MAX);
+	buf_init(&x->out.body, 4u << 20);
+	x->next = w->exchanges;
+	if (x->next)
+		x->next->prev = x;
+	w->exchanges = x;
+	c->exchange = x;
+	return x;
 }
 
 void exchange_free_spare(struct worker *w)
@@ -114,16 +118,54 @@ static void release_body(struct exchange *x)
 	buf_fini(&x->body);
 }
 
+/* A decision whose receipt we do not wait for is ended in the log by its client. */
+static void forget_receipt(struct exchange *x)
+{
+	if (!x->waits_receipt)
+		return;
+	audit_forget(x->worker->audit, x);
+	x->waits_receipt = x->allow_on_record = false;
+}
+
+/* What was done stays done, and what was denied stays denied, whether it could be told or not. */
+static void cut_short(struct exchange *x)
+{
+	if (strcmp(x->status, "denied") != 0 && (!x->forwarded || exchange_may_release(x)))
+		x->status = "aborted";
+}
+
+void exchange_not_delivered(struct exchange *x)
+{
+	x->gone = true;
+	cut_short(x);
+}
+
+void exchange_end(struct exchange *x)
+{
+	bool under_way = x->forwarded && x->state < X_ANSWER;
+
+	forget_receipt(x);
+	lookup_abandon(x);
+	forward_abandon(x);
+	if (under_way && !exchange_may_release(x))
+		x->status = "unknown"; /* it may have been done; nobody is left to look */
+	else
+		cut_short(x);
+	if (x->state != X_OVER)
+		trail_end(x);
+	x->answer.kind = ANSWER_NONE;
+	x->state = X_OVER;
+}
+
 void exchange_destroy(struct exchange *x)
 {
 	struct worker *w = x->worker;
 
+	forget_receipt(x);
 	if (x->state != X_OVER)
 		trail_end(x);
 	lookup_abandon(x);
 	forward_abandon(x);
-	if (x->waits_receipt)
-		audit_forget(w->audit, x);
 	release_body(x);
 	buf_fini(&x->held);
 	buf_fini(&x->early);
@@ -142,11 +184,16 @@ void exchange_destroy(struct exchange *x)
 
 /* --- answers --- */
 
+/* A caller who sends nothing for that long is given up. */
+static uint64_t upload_deadline(const struct exchange *x)
+{
+	return x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
+}
+
 void exchange_ready(struct exchange *x)
 {
 	x->state = x->upload_over || x->answer.close ? X_ANSWER : X_DRAIN;
-	x->deadline_ms =
-		x->state == X_DRAIN ? x->worker->loop.now_ms + x->worker->conf->limits.body_ms : 0;
+	x->deadline_ms = x->state == X_DRAIN ? upload_deadline(x) : 0;
 	front_resume(x);
 }
 
@@ -307,6 +354,9 @@ static bool head_refused(struct exchange *x, const struct raw_head *raw)
 			body == REASON_content_type ? x->req.content_type : "";
 	else if (!log_allows(x))
 		violations_add(&x->call.refused, REASON_audit_unavailable);
+	else if (c->given_up)
+		violations_add(&x->call.refused, REASON_busy)->text =
+			"the connection was ended; new rules are in force";
 	return x->call.refused.count > 0;
 }
 
@@ -331,7 +381,7 @@ void exchange_head(struct exchange *x, const struct raw_head *raw)
 	x->upload_over = !x->req.has_body;
 	if (x->call.body == BODY_JSON && x->req.has_body) {
 		x->state = X_BODY;
-		x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
+		x->deadline_ms = upload_deadline(x);
 		return;
 	}
 	exchange_advance(x);
@@ -342,22 +392,27 @@ void exchange_head(struct exchange *x, const struct raw_head *raw)
 static size_t collect(struct exchange *x, struct span piece)
 {
 	size_t before = x->body.size;
+	enum reason why = REASON_NONE;
 
 	buf_put(&x->body, piece.at, piece.len);
 	x->worker->bodies_bytes += x->body.size - before;
 	x->bytes_in += piece.len;
-	x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
-	if (!buf_spent(&x->body))
+	x->deadline_ms = upload_deadline(x);
+	if (buf_spent(&x->body))
+		why = REASON_too_large;
+	else if (x->worker->bodies_bytes > x->worker->conf->limits.bodies_bytes)
+		why = REASON_busy;
+	if (why == REASON_NONE)
 		return piece.len;
 	release_body(x);
-	exchange_refuse(x, REASON_too_large, "body", "");
+	exchange_refuse(x, why, "body", "");
 	return piece.len;
 }
 
 static size_t drain(struct exchange *x, struct span piece)
 {
 	x->drained += piece.len;
-	x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
+	x->deadline_ms = upload_deadline(x);
 	if (x->drained > DRAIN_MAX) {
 		x->answer.close = true;
 		if (x->state == X_DRAIN)
@@ -377,6 +432,8 @@ size_t exchange_upload(struct exchange *x, struct span piece)
 			size_t taken = upcall_send(x->up, piece);
 
 			x->bytes_in += taken;
+			/* What was not taken waits for the service, and not for the caller. */
+			x->deadline_ms = taken == piece.len ? upload_deadline(x) : 0;
 			return taken;
 		}
 		return drain(x, piece);
@@ -480,6 +537,8 @@ static void on_decision_recorded(void *arg, const struct audit_receipt *receipt)
 
 	x->waits_receipt = false;
 	if (!receipt) {
+		x->allow_on_record =
+			false; /* should it be there all the same, its client ends it */
 		exchange_refuse(x, REASON_audit_unavailable, "", "");
 		return;
 	}
@@ -503,6 +562,10 @@ static void record_and_forward(struct exchange *x)
 		return;
 	}
 	trail_decision(x, &r, x->arena);
+	if (arena_spent(x->arena)) {
+		exchange_refuse(x, REASON_no_memory, "", ""); /* the record would lack its facts */
+		return;
+	}
 	x->decided = true;
 	x->state = X_RECORD;
 	x->deadline_ms = 0; /* the audit client has its own limit */
@@ -620,13 +683,22 @@ void exchange_hang_up(struct exchange *x)
 		return;
 	if (x->state == X_RECORD)
 		return; /* the decision is on its way to the log: it is carried out */
-	x->status = "aborted";
+	exchange_not_delivered(x);
 	lookup_abandon(x);
 	forward_abandon(x);
 	x->answer.kind = ANSWER_NONE;
 	x->upload_over = true;
 	x->state = X_ANSWER;
 	front_resume(x);
+}
+
+static void stalled_upload(struct exchange *x)
+{
+	if (x->forwarded)
+		x->status = "aborted";
+	forward_abandon(x);
+	x->answer.close = true;
+	exchange_refuse(x, REASON_timeout, "body", "");
 }
 
 void exchange_tick(struct exchange *x, uint64_t now_ms)
@@ -650,9 +722,10 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		break;
 	case X_SENT:
 	case X_HELD:
-		forward_abandon(x);
-		snprintf(x->err, sizeof(x->err), "the engine did not answer in time");
-		exchange_refuse(x, REASON_engine_timeout, "", "");
+		if (x->call.body == BODY_STREAM && !x->upload_over)
+			stalled_upload(x);
+		else
+			forward_timeout(x);
 		break;
 	case X_HEAD:
 	case X_RECORD:
@@ -663,8 +736,7 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		break;
 	case X_BODY:
 	case X_DRAIN:
-		x->answer.close = true;
-		exchange_refuse(x, REASON_timeout, "body", "");
+		stalled_upload(x);
 		break;
 	}
 }

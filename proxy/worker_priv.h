@@ -194,7 +194,7 @@ void worker_turn(struct worker *w, int timeout_ms);
 int front_open(struct worker *w, struct err *err);
 void front_close(struct worker *w);
 int front_listen(struct worker *w, struct err *err);
-void front_stop_listening(struct worker *w);
+void front_wind_down(struct worker *w);
 int front_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
 		struct err *err);
 void front_tick(struct worker *w);
@@ -208,7 +208,9 @@ void exchange_head(struct exchange *x, const struct raw_head *raw);
 size_t exchange_upload(struct exchange *x, struct span piece); /* how much was taken */
 void exchange_upload_end(struct exchange *x);
 void exchange_hang_up(struct exchange *x);
-void exchange_destroy(struct exchange *x); /* MHD has let go of it */
+void exchange_not_delivered(struct exchange *x); /* the caller did not get all of the answer */
+void exchange_end(struct exchange *x);           /* at once, whatever it was about */
+void exchange_destroy(struct exchange *x);       /* MHD has let go of it */
 void exchange_free_spare(struct worker *w);
 void exchange_tick(struct exchange *x, uint64_t now_ms);
 void exchange_relay(struct exchange *x, int caller_fd, struct span extra);
@@ -225,6 +227,7 @@ int forward_prepare(struct exchange *x); /* renders; -1: it was refused instead 
 void forward(struct exchange *x, const struct audit_receipt *receipt);
 void forward_upload(struct exchange *x);
 void forward_abandon(struct exchange *x);
+void forward_timeout(struct exchange *x);
 void forward_check(struct exchange *x); /* go on after check lookups */
 
 /* lookup.c */
