@@ -77,7 +77,7 @@ class Dockerd:
         """Ends the engine and removes its folder; also one that another process started."""
         pid = self.process.pid if self.process else self._pid_of_file()
         if pid and proc.alive(pid):
-            self._remove_containers()
+            self._remove_objects()
             if self.process:
                 proc.end(self.process, 30)
             else:
@@ -97,11 +97,13 @@ class Dockerd:
             return None
         return pid if os.fsencode(self.socket) in command else None
 
-    def _remove_containers(self):
+    def _remove_objects(self):
+        """Containers, and networks: the bridges of these would stay on the host."""
         ids = subprocess.run(self.docker("ps", "-aq"), capture_output=True, text=True,
                              check=False).stdout.split()
         if ids:
             subprocess.run(self.docker("rm", "-f", "-v", *ids), capture_output=True, check=False)
+        subprocess.run(self.docker("network", "prune", "-f"), capture_output=True, check=False)
 
     def _end_leftovers(self):
         """Shims and runtimes that outlived the engine; they name its folder in their command line."""
