@@ -1,5 +1,11 @@
 -- Mounts: what of the host, of volumes and of images appears inside.
 
+-- Whenever the engine mounts: also for a copy, which needs no running container.
+local mounting = {
+	"container.create", "container.start", "container.restart", "container.unpause",
+	"exec.create", "exec.start", "container.archive.get", "container.archive.put",
+}
+
 -- What the profile grants for a host path: nothing (nil), "ro" or "rw".
 local function grant_for(req, granted, where)
 	local best
@@ -150,7 +156,7 @@ end
 
 check "volumes_from" {
 	doc = "No mounts borrowed from other containers, whose binds would come along.",
-	concerns = what_runs,
+	concerns = mounting,
 	reasons = { "volumes_from" },
 	judge = function(req)
 		for other in each(get(req.workload, "volumes_from")) do
@@ -161,7 +167,7 @@ check "volumes_from" {
 
 check "mounts" {
 	doc = "Host paths that the profile names, the caller's own volumes, sized tmpfs, granted images.",
-	concerns = what_runs,
+	concerns = mounting,
 	reasons = {
 		"bind", "bind_protected", "bind_symlink", "propagation", "volume_driver", "driver_opts",
 		"volume_owner", "volume_subpath", "tmpfs", "image", "mount_type",
@@ -205,6 +211,36 @@ check "volume_create" {
 		end
 		for option in each(volume.options) do
 			refuse("driver_opts", { field = "volume.options", value = option })
+		end
+	end,
+}
+
+-- Copies.
+--
+-- What is copied into a container is written by the engine, as root and with
+-- the owners, set-user-id bits and device nodes of the archive, whoever the
+-- container runs as.  In a directory of the host such a file is root's power
+-- for whoever can start it there.
+
+check "copy" {
+	doc = "Nothing is copied into a container that can write to the host, unless users = \"any\".",
+	concerns = { "container.archive.get", "container.archive.put" },
+	reasons = { "bind", "fact_unknown" },
+	judge = function(req, granted)
+		local mounts = get(req.workload, "mounts")
+		if not mounts then
+			refuse("fact_unknown", { field = "mounts", unknown = true,
+				text = "nothing is known of the container's mounts" })
+			return
+		end
+		if req.operation.name ~= "container.archive.put" or granted.users == "any" then return end
+		for mount in each(mounts) do
+			if mount.kind == "bind" and mount.read_only ~= true then
+				refuse("bind", { field = mount.field, value = mount.given or mount.source,
+					text = "the engine writes copies as root, and this path of the host is "
+						.. "writable in the container",
+					hint = "Write into the directory itself, or mount it with :ro." })
+			end
 		end
 	end,
 }
