@@ -252,6 +252,8 @@ static bool check_content_type(struct backend_call *call)
 			call->content_types = "";
 			fine = fine || !*type;
 		}
+		if (call->op == OP_CONTAINER_COMMIT) /* which may say nothing at all */
+			call->content_types = "- " JSON_TYPES;
 		break;
 	case BODY_STREAM:
 		fine = !*type || in_list(TAR_TYPES, type);
