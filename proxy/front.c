@@ -609,6 +609,36 @@ static struct MHD_Response *make_response(struct exchange *x)
 	return NULL;
 }
 
+#define CHANGES_TEXT_MAX 1024
+
+static bool is_told(const struct decision *d, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(d->changes[i].field, d->changes[at].field))
+			return true;
+	return false;
+}
+
+/* What was filled in before forwarding: the caller finds it in what was made, and may wonder. */
+static void add_changes(const struct exchange *x, struct MHD_Response *r)
+{
+	const struct decision *d = &x->decision;
+	char text[CHANGES_TEXT_MAX + 1];
+	size_t len = 0;
+
+	for (size_t i = 0; x->permitted && i < d->change_count; i++) {
+		const char *field = d->changes[i].field;
+		size_t more = field ? strlen(field) : 0;
+
+		if (!more || is_told(d, i) || len + more + 2 > CHANGES_TEXT_MAX)
+			continue;
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "",
+					field);
+	}
+	if (len)
+		MHD_add_response_header(r, "Sallyport-Changes", text);
+}
+
 static void add_headers(struct exchange *x, struct MHD_Response *r)
 {
 	const struct answer *a = &x->answer;
@@ -619,6 +649,7 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
 		MHD_add_response_header(r, a->headers[i].key.at, a->headers[i].value.at);
 	MHD_add_response_header(r, x->receipt[0] ? "Sallyport-Audit" : "Sallyport-Id",
 				x->receipt[0] ? x->receipt : x->id);
+	add_changes(x, r);
 	if (a->kind == ANSWER_UPGRADE)
 		MHD_add_response_header(r, "Upgrade", x->req.upgrade_to);
 	if (a->close)
