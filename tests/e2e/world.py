@@ -1,5 +1,6 @@
 """A private engine, a gate before it, and docker clients that know only the gate."""
 
+import fcntl
 import os
 import pty
 import select
@@ -158,6 +159,7 @@ class World:
         self.folder = Path(tempfile.mkdtemp(prefix="sp-", dir="/tmp"))
         self.folder.chmod(0o755)
         self.engine = dockerd.Dockerd(self.folder / "d")
+        self.turn = None
         self.made = []  # host folders that did not exist before
         ref = proc.ROOT / "tests/profiles/ref.lua"
         self.gate = gate.Gate(self.folder, CONFIG.format(
@@ -174,6 +176,9 @@ class World:
         return self
 
     def make_workspace(self):
+        # /srv/ws is the same for every run on this host, so they go one after the other.
+        self.turn = open("/tmp/sallyport-srv-ws.lock", "w", encoding="utf-8")
+        fcntl.flock(self.turn, fcntl.LOCK_EX)
         for path in ("/srv", "/srv/ws", "/srv/ws/a", "/srv/ws-evil"):
             if not os.path.exists(path):
                 os.mkdir(path)
@@ -192,6 +197,8 @@ class World:
             else:
                 proc.output(["rm", "-r", path])
         proc.output(["rm", "-rf", self.folder])
+        if self.turn:
+            self.turn.close()
 
     def direct(self, *arguments):
         """A docker command past the gate."""
