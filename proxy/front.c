@@ -614,7 +614,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 static bool is_told(const struct decision *d, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
-		if (!strcmp(d->changes[i].field, d->changes[at].field))
+		if (d->changes[i].field && !strcmp(d->changes[i].field, d->changes[at].field))
 			return true;
 	return false;
 }
