@@ -51,7 +51,8 @@ static enum step docker_step(struct backend *be, struct backend_call *call)
 
 	docker_harvest(call);
 	call->refused = (struct violations){.count = 0};
-	st->route->step(docker_of(be), call);
+	if (!st->echoed || docker_echo(call))
+		st->route->step(docker_of(be), call);
 	if (arena_spent(call->arena))
 		docker_refuse(call, REASON_no_memory, NULL, NULL);
 	if (call->refused.count)

@@ -137,6 +137,7 @@ struct docker_state {
 	const char *target; /* what stands there in the request that is sent */
 	bool sealed;        /* no more lookups: what is not answered is unknown */
 	bool parsed;        /* body holds the checked document */
+	bool echoed;        /* the request's body says what its query says, and is not sent */
 	struct jv body;     /* the model: the request's document, known fields only */
 	struct jv made;     /* start, exec: the inspected container */
 	struct jv filters;  /* the query's filters, key -> array of strings */
@@ -285,6 +286,9 @@ struct docker_field {
  * a document of known fields only, in the order of fields.def.  False: refused.
  */
 bool docker_body(struct backend_call *call, enum docker_schema schema);
+
+/* Whether a body that is not sent names keys of the query only.  False: refused. */
+bool docker_echo(struct backend_call *call);
 
 /* The known members that say something, in the order of fields.def. */
 struct jv docker_in_order(struct arena *a, enum docker_schema schema, const struct jv *from);

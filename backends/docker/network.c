@@ -50,7 +50,8 @@ static void say(const struct creating *c, const char *name)
 /* Whatever is more than a plain bridge is listed among the options. */
 static void say_settings(const struct creating *c, const struct jv *body)
 {
-	static const char *const switches[] = {"Attachable", "Ingress", "ConfigOnly", "EnableIPv6"};
+	/* Attachable says nothing of a bridge: it is meant for networks of a swarm. */
+	static const char *const switches[] = {"Ingress", "ConfigOnly", "EnableIPv6"};
 	const struct jv *ipam = jv_get(body, "IPAM"), *v4 = jv_get(body, "EnableIPv4");
 	const struct jv *config = jv_get(ipam, "Config"), *options = jv_get(ipam, "Options");
 	const char *driver = jv_str(ipam, "Driver", "");

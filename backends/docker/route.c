@@ -190,6 +190,24 @@ static bool is_repeated(const struct canonical *req, size_t at)
 	return false;
 }
 
+/* dockerode sends the whole body in the query as well; engines do not read it there. */
+static bool is_of_body(const struct backend_call *call, struct span key)
+{
+	static const struct {
+		enum operation op;
+		enum docker_schema schema;
+	} bodies[] = {
+		{OP_CONTAINER_CREATE, SCHEMA_CONFIG},
+		{OP_NETWORK_CREATE, SCHEMA_NETWORK},
+		{OP_VOLUME_CREATE, SCHEMA_VOLUME},
+	};
+
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++)
+		if (bodies[i].op == call->op)
+			return docker_field(bodies[i].schema, key);
+	return false;
+}
+
 static bool check_query(struct backend_call *call, const struct docker_compiled *route)
 {
 	const struct canonical *req = call->req;
@@ -204,9 +222,7 @@ static bool check_query(struct backend_call *call, const struct docker_compiled 
 		if (known && docker_query_fits(known->kind, value) &&
 		    (known->repeats || !is_repeated(req, i)))
 			continue;
-		/* dockerode sends the whole body in the query as well; engines do not read it. */
-		if (!known && call->op == OP_CONTAINER_CREATE && docker_field(SCHEMA_CONFIG, key) &&
-		    !is_repeated(req, i))
+		if (!known && is_of_body(call, key))
 			continue;
 		docker_refuse(call, REASON_query,
 			      docker_text(call, "query.%s", docker_cut(call, key)),
@@ -243,7 +259,13 @@ static bool check_content_type(struct backend_call *call)
 
 	switch (call->body) {
 	case BODY_NONE:
-		fine = req->body_bytes <= 0 || !req->has_body;
+		fine = !req->has_body;
+		/* dockerode repeats the query in a body, which engines do not read either. */
+		if (!fine && strcmp(req->method, "POST") == 0 && in_list(JSON_TYPES, type)) {
+			call->content_types = JSON_TYPES;
+			call->body = BODY_JSON;
+			fine = docker_state(call)->echoed = true;
+		}
 		break;
 	case BODY_JSON:
 		call->content_types = JSON_TYPES;
@@ -293,6 +315,32 @@ static bool in_versions(struct backend_call *call, const struct docker_route *ro
 	docker_refuse(call, REASON_unknown_endpoint, "path", route->pattern)->text =
 		docker_text(call, "API 1.%d does not have this endpoint", minor);
 	return false;
+}
+
+bool docker_echo(struct backend_call *call)
+{
+	const struct docker_compiled *route = docker_state(call)->compiled;
+	enum jv_fault fault = JV_FAULT_NONE;
+	struct err err = {0};
+	struct jv doc;
+
+	if (jv_parse(call->arena, call->req->body, &doc, &fault, &err) < 0 ||
+	    doc.kind != JV_OBJECT) {
+		docker_refuse(call, REASON_content_type, "body", NULL);
+		return false;
+	}
+	for (size_t i = 0; i < doc.count; i++) {
+		bool known = jv_is_neutral(&doc.members[i].value);
+
+		for (size_t k = 0; k < route->key_count && !known; k++)
+			known = span_eq(route->keys[k].name, doc.members[i].key);
+		if (known)
+			continue;
+		docker_refuse(call, REASON_json_unknown,
+			      docker_text(call, "%s", docker_cut(call, doc.members[i].key)), NULL);
+		return false;
+	}
+	return true;
 }
 
 int docker_route_call(struct backend *be, struct backend_call *call)
