@@ -125,6 +125,7 @@ struct backend_call {
 	const char *owner; /* the caller's owner id; never "" */
 	const char *id;    /* the decision's id, for GATE_LABEL_ID */
 	bool sees_all;     /* the profile shows objects of others */
+	bool redacts_env;  /* the profile hides values of environment variables in replies */
 	const char *const
 		*protected_paths; /* host paths that no mount may touch; NULL at the end */
 	uint64_t now_ms;          /* CLOCK_BOOTTIME, for the adapter's caches */

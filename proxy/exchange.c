@@ -316,6 +316,7 @@ static void prepare_call(struct exchange *x)
 	call->owner = x->conn->who.owner;
 	call->id = x->id;
 	call->sees_all = x->profile && profile_sees_all(x->profile);
+	call->redacts_env = x->profile && profile_redacts_env(x->profile);
 	call->protected_paths = x->worker->conf->protected_paths;
 	call->now_ms = x->worker->loop.now_ms;
 	call->offline = check_facts(x->worker) != NULL;

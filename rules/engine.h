@@ -107,6 +107,7 @@ struct violation profile_refusal(const struct profile *p, enum operation op, str
 
 bool profile_sees_all(const struct profile *p); /* visibility = "all" */
 bool profile_hardens(const struct profile *p);
+bool profile_redacts_env(const struct profile *p); /* redact = { "env" } */
 
 /*
  * What one judgement is about.  Rules see request as `req`: an object made by

@@ -57,7 +57,7 @@ struct profile {
 	int depth; /* profiles above it */
 	struct op_set granted;
 	enum rule_mode mode;
-	bool sees_all, hardens;
+	bool sees_all, hardens, redacts_env;
 	const struct item *items[PROFILE_ITEMS_MAX]; /* rules, the parent's first */
 	size_t item_count;
 	unsigned char grants[OP_COUNT]; /* enum grant */

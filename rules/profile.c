@@ -72,6 +72,7 @@ static enum grant grant_of(const struct engine *eng, const struct profile *p, en
 static void digest(const struct engine *eng, struct profile *p)
 {
 	const struct jv *words = jv_get(&p->settings, "operations");
+	const struct jv *hidden = jv_get(&p->settings, "redact");
 	const char *mode = jv_str(&p->settings, "mode", "enforce");
 
 	for (size_t i = 0; i < words->count; i++)
@@ -83,6 +84,8 @@ static void digest(const struct engine *eng, struct profile *p)
 			p->mode = (enum rule_mode)m;
 	p->sees_all = strcmp(jv_str(&p->settings, "visibility", "own"), "all") == 0;
 	p->hardens = jv_true(&p->settings, "harden");
+	for (size_t i = 0; i < hidden->count; i++)
+		p->redacts_env = p->redacts_env || span_is(hidden->items[i].str, "env");
 }
 
 /* Over the standard checks, the files of all ancestors and its own, and its name. */
@@ -210,6 +213,11 @@ bool profile_sees_all(const struct profile *p)
 bool profile_hardens(const struct profile *p)
 {
 	return p->hardens;
+}
+
+bool profile_redacts_env(const struct profile *p)
+{
+	return p->redacts_env;
 }
 
 /* Operations whose refusal has a code of its own. */

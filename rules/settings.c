@@ -221,6 +221,11 @@ static int restart_entry(struct checking *c, struct jv *entry)
 	return wrong(c, "no, on-failure, always or unless-stopped", entry);
 }
 
+static int redact_entry(struct checking *c, struct jv *entry)
+{
+	return span_is(entry->str, "env") ? 0 : wrong(c, "\"env\"", entry);
+}
+
 static int label_entry(struct checking *c, struct jv *entry)
 {
 	if (span_starts(entry->str, "sallyport."))
@@ -235,7 +240,7 @@ static const struct {
 	{"images", image_entry},    {"networks", network_entry},
 	{"ports", port_entry},      {"capabilities", capability_entry},
 	{"restart", restart_entry}, {"labels", label_entry},
-	{"log_drivers", any_word},
+	{"log_drivers", any_word},  {"redact", redact_entry},
 };
 
 static entry_fn entry_check_of(const char *setting)

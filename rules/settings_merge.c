@@ -145,6 +145,27 @@ static int meet_lists(const struct meeting *m, struct jv *ret)
 	return 0;
 }
 
+static bool has_word(const struct jv *list, struct span word)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (span_eq(list->items[i].str, word))
+			return true;
+	return false;
+}
+
+/* Lists of what tightens: what either says holds. */
+static int join_lists(const struct meeting *m, struct jv *ret)
+{
+	const struct jv *both[] = {m->parent, m->child};
+
+	*ret = jv_array();
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < both[k]->count; i++)
+			if (!has_word(ret, both[k]->items[i].str))
+				jv_push(m->arena, ret, both[k]->items[i]);
+	return 0;
+}
+
 static int meet_operations(const struct meeting *m, struct jv *ret)
 {
 	struct op_set outer = {{0}};
@@ -225,6 +246,7 @@ static int meet(const struct meeting *m, struct jv *ret)
 {
 	switch (m->setting->kind) {
 	case KIND_STRINGS:
+		return m->setting->merge == MERGE_BOTH ? join_lists(m, ret) : meet_lists(m, ret);
 	case KIND_MOUNTS:
 		return meet_lists(m, ret);
 	case KIND_OPERATIONS:

@@ -101,6 +101,8 @@ void docker_step_container(struct docker *d, struct backend_call *call)
 	const struct jv *doc = resolve_container(d, call);
 	struct docker_reading r;
 
+	if (call->op == OP_CONTAINER_INSPECT && call->redacts_env)
+		call->reply = REPLY_HELD;
 	if (doc && mounts_anew(call->op))
 		docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
 }

@@ -168,6 +168,29 @@ static void hide_proxies(const struct editing *e, struct jv *doc)
 	}
 }
 
+/* Names stay, so that a person sees what is set. */
+static void hide_env(const struct editing *e, struct jv *doc)
+{
+	struct jv *config = (struct jv *)jv_get(doc, "Config");
+	struct jv *env = config ? (struct jv *)jv_get(config, "Env") : NULL;
+	struct jv names = jv_array();
+
+	for (size_t i = 0; env && env->kind == JV_ARRAY && i < env->count; i++) {
+		struct span rest = env->items[i].str, name;
+		struct buf b;
+
+		if (env->items[i].kind != JV_STRING || !span_cut(&rest, '=', &name))
+			continue;
+		buf_init(&b, name.len + 16);
+		buf_printf(&b, "%.*s=[redacted]", SPAN_FMT(name));
+		jv_push(e->arena, &names,
+			jv_string(arena_strndup(e->arena, buf_span(&b).at, buf_len(&b))));
+		buf_fini(&b);
+	}
+	if (env)
+		jv_set(e->arena, config, "Env", names);
+}
+
 static void lower(const struct editing *e, struct jv *doc)
 {
 	const struct jv *v = jv_get(doc, "ApiVersion");
@@ -213,6 +236,8 @@ static struct jv edit(const struct backend_call *call, const struct editing *e, 
 		lower_versions(e, doc);
 	else if (op == OP_SYSTEM_INFO)
 		hide_proxies(e, doc);
+	else if (op == OP_CONTAINER_INSPECT)
+		hide_env(e, doc);
 	else if (op == OP_CONTAINER_PRUNE || op == OP_NETWORK_PRUNE || op == OP_VOLUME_PRUNE)
 		return removed(e, doc);
 	if (call->sees_all)

@@ -155,6 +155,48 @@ static void edits_replies(void **state)
 	be->ops->close(be);
 }
 
+static void hides_values_of_environments(void **state)
+{
+	static const struct {
+		const char *label, *env, *want;
+	} rows[] = {
+		{"values", "[\"TOKEN=hidden\",\"PATH=/bin\"]",
+		 "[\"TOKEN=[redacted]\",\"PATH=[redacted]\"]"},
+		{"a value with more of it", "[\"A=b=c\"]", "[\"A=[redacted]\"]"},
+		{"an empty one", "[\"A=\"]", "[\"A=[redacted]\"]"},
+		{"what has no name", "[\"hidden\",5]", "[]"},
+		{"none", "[]", "[]"},
+		{"null", "null", "[]"},
+		{"no list", "{\"A\":\"hidden\"}", "[]"},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *body, *got;
+		struct drive d;
+		struct jv doc;
+
+		drive_start(&d, be, &world);
+		d.call.redacts_env = true;
+		body = arena_take(d.arena, 1000);
+		snprintf((char *)body, 1000,
+			 "{\"Id\":\"x\",\"Config\":{\"Env\":%s,\"User\":\"5\"}}", rows[i].env);
+		got = filtered(&d, "GET /v1.41/containers/run/json", 200, span_of(body));
+		CHECK_INT(rows[i].label, REPLY_HELD, d.call.reply);
+		doc = drive_parse(d.arena, got);
+		CHECK_STR(rows[i].label, rows[i].want,
+			  drive_text(d.arena, drive_at(&doc, "Config.Env")));
+		CHECK_STR(rows[i].label, "\"5\"",
+			  drive_text(d.arena, drive_at(&doc, "Config.User")));
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
 /* A cap is a failure, not half a list. */
 static void fails_when_a_reply_does_not_fit(void **state)
 {
@@ -225,6 +267,7 @@ int main(void)
 		cmocka_unit_test(shows_only_own_rows),
 		cmocka_unit_test(says_nothing_of_build_caches),
 		cmocka_unit_test(edits_replies),
+		cmocka_unit_test(hides_values_of_environments),
 		cmocka_unit_test(fails_when_a_reply_does_not_fit),
 		cmocka_unit_test(keeps_known_headers),
 	};

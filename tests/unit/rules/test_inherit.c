@@ -58,6 +58,8 @@ static void children_only_tighten(void **state)
 		{"harden", "true", "true", ""},
 		{"harden", "true", "false", "false is more than"},
 		{"harden", "nil", "true", ""},
+		{"redact", "{ \"env\" }", "{}", ""},
+		{"redact", "nil", "{ \"env\" }", ""},
 		{"healthchecks", "true", "true", ""},
 		{"healthchecks", "true", "false", ""},
 		{"healthchecks", "false", "true", "true is more than"},
@@ -98,6 +100,37 @@ static void children_only_tighten(void **state)
 		if (!eng)
 			CHECK_INT(label, 0,
 				  strncmp(err.msg, "test.lua:3: profile \"child\": ", 28));
+		engine_close(eng);
+	}
+}
+
+/* What any generation hides stays hidden. */
+static void what_is_hidden_stays_hidden(void **state)
+{
+	static const struct {
+		const char *parent, *child;
+		bool want;
+	} rows[] = {
+		{"nil", "nil", false},
+		{"{}", "{}", false},
+		{"{ \"env\" }", "nil", true},
+		{"{ \"env\" }", "{}", true},
+		{"nil", "{ \"env\" }", true},
+		{"{}", "{ \"env\" }", true},
+		{"{ \"env\" }", "{ \"env\" }", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char text[300];
+		struct engine *eng;
+
+		snprintf(text, sizeof(text),
+			 "return { profile \"a\" { redact = %s }, profile \"b\" { extends = \"a\", "
+			 "redact = %s } }",
+			 rows[i].parent, rows[i].child);
+		eng = kit_open(text);
+		CHECK_INT(text, rows[i].want, profile_redacts_env(engine_profile(eng, "b")));
 		engine_close(eng);
 	}
 }
@@ -259,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(children_only_tighten),
+		cmocka_unit_test(what_is_hidden_stays_hidden),
 		cmocka_unit_test(what_is_not_said_is_inherited),
 		cmocka_unit_test(a_child_without_a_way_out_has_no_networks),
 		cmocka_unit_test(circles_and_long_chains_do_not_load),

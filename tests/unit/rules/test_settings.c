@@ -34,6 +34,8 @@ static void wrong_settings_do_not_load(void **state)
 		 "test.lua:3: profile \"p\": doc: a short string is expected, not an integer"},
 		{"harden = \"yes\"", "harden: true or false is expected, not \"yes\""},
 		{"harden = 1", "harden: true or false is expected, not an integer"},
+		{"redact = { \"labels\" }", "redact: [1]: \"env\" is expected, not \"labels\""},
+		{"redact = \"env\"", "redact: a list is expected, not \"env\""},
 		{"images = \"alpine\"", "images: a list is expected, not \"alpine\""},
 		{"images = { alpine = true }", "images: a list is expected, not an object"},
 		{"images = { 5 }", "images: [1]: a string is expected, not an integer"},
