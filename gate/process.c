@@ -50,10 +50,19 @@ static void plain_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void child_main(struct supervisor *s, enum role role, int control) __attribute__((noreturn));
+static char predecessor[sizeof(((struct process *)0)->lost)];
 
-static void child_main(struct supervisor *s, enum role role, int control)
+const char *supervisor_predecessor(void)
 {
+	return predecessor;
+}
+
+static void child_main(struct supervisor *s, const struct process *p, int control)
+	__attribute__((noreturn));
+
+static void child_main(struct supervisor *s, const struct process *p, int control)
+{
+	enum role role = p->role;
 	size_t count = role == ROLE_WORKER ? s->conf->listener_count : 0;
 	int *keep = calloc(count + 1, sizeof(*keep));
 	char name[16]; /* all that the kernel keeps */
@@ -67,6 +76,7 @@ static void child_main(struct supervisor *s, enum role role, int control)
 	plain_signals();
 	snprintf(name, sizeof(name), "sallyp-%s", role_name(role));
 	prctl(PR_SET_NAME, name, 0, 0, 0);
+	memcpy(predecessor, p->lost, sizeof(predecessor));
 	log_role(role_name(role));
 	_exit(s->conf->run(s->conf->arg, role, control));
 }
@@ -93,7 +103,7 @@ static int start(struct supervisor *s, struct process *p, struct err *err)
 	if (watch(s, p, ends[0], err) == 0) {
 		pid = fork();
 		if (pid == 0)
-			child_main(s, p->role, ends[1]);
+			child_main(s, p, ends[1]);
 		if (pid < 0)
 			err_sys(err, "fork");
 	}

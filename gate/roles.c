@@ -5,6 +5,7 @@
 #include "gate/base/io.h"
 #include "gate/base/log.h"
 #include "gate/resolver.h"
+#include "gate/supervisor.h"
 #include "proxy/worker.h"
 
 #include <signal.h>
@@ -32,12 +33,14 @@ static int begin(const struct serve *s, enum role role, struct err *err)
 
 static int run_worker(const struct serve *s, int control, struct err *err)
 {
+	struct proxy_conf conf = s->loaded->config.proxy;
 	struct worker *w;
 	int status = -1;
 
 	if (begin(s, ROLE_WORKER, err) < 0)
 		return -1;
-	w = worker_open(&s->loaded->config.proxy, err);
+	conf.replaces = supervisor_predecessor();
+	w = worker_open(&conf, err);
 	if (!w)
 		return -1;
 	if (privs_filter(ROLE_WORKER, err) == 0)

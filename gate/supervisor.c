@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -193,6 +194,8 @@ static void on_death(struct supervisor *s, struct process *p, int status)
 		log_line("%s %d ended: %s", role_name(p->role), (int)p->pid, how);
 	if (!p->leaving) {
 		deaths_note(&s->deaths[p->role], clock_boot_ms());
+		snprintf(p->lost, sizeof(p->lost), "%s %d ended: %s", role_name(p->role),
+			 (int)p->pid, how);
 		p->restarts++;
 	}
 	if (!s->ever_ready && !s->stopping) {

@@ -53,4 +53,10 @@ struct supervisor_conf {
  */
 int supervisor_run(const struct supervisor_conf *conf, struct err *err);
 
+/*
+ * In a new process: how the one that had its place before ended, if that was
+ * before its time: "worker 4702 ended: signal 6 (Aborted)"; else "".
+ */
+const char *supervisor_predecessor(void);
+
 #endif

@@ -20,6 +20,7 @@ struct process {
 	bool leaving; /* was told to end */
 	uint64_t started_ms;
 	unsigned restarts; /* of this place, since the gate was started */
+	char lost[224];    /* how the last one in this place ended before its time, or "" */
 };
 
 /* When processes of one role died, the oldest first. */

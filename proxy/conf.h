@@ -60,6 +60,8 @@ struct proxy_conf {
 		*protected_paths; /* NULL at the end: gate sockets, state, log, engine sockets */
 	bool reads_without_log;
 	const char *generation; /* hash of the bundle */
+	const char *replaces;   /* how the worker before this one was lost, for the log; "" or NULL:
+				   none was */
 };
 
 extern const struct conf_limits conf_default_limits;

@@ -6,6 +6,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
+#include "gate/base/uuid.h"
 #include "proxy/worker_priv.h"
 
 #include <stddef.h>
@@ -318,6 +319,34 @@ static void send_last_records(struct worker *w)
 	}
 }
 
+static void tell(struct worker *w, enum record_type type, const char *text)
+{
+	char id[UUID_TEXT_LEN + 1];
+	struct record r = {.type = type, .id = id, .text = text};
+
+	uuid_make(id);
+	if (audit_tell(w->audit, &r) < 0)
+		log_line("%s could not be recorded: %s", record_type_name(type), text);
+}
+
+/* Which rules are in force here, and what became of the worker before this one. */
+static void tell_beginning(struct worker *w)
+{
+	struct buf text;
+
+	buf_init(&text, 4096);
+	buf_printf(&text, "generation %s; profiles",
+		   w->conf->generation ? w->conf->generation : "-");
+	for (size_t i = 0; engine_profile_at(w->rules, i); i++)
+		buf_printf(&text, " %s:%.12s", profile_name(engine_profile_at(w->rules, i)),
+			   profile_hash(engine_profile_at(w->rules, i)));
+	buf_put(&text, "", 1);
+	tell(w, RECORD_POLICY_LOAD, buf_span(&text).at);
+	buf_fini(&text);
+	if (w->conf->replaces && *w->conf->replaces)
+		tell(w, RECORD_WORKER_LOST, w->conf->replaces);
+}
+
 int worker_run(struct worker *w, int control_fd)
 {
 	struct err err = {0};
@@ -325,6 +354,7 @@ int worker_run(struct worker *w, int control_fd)
 	w->control_fd = control_fd;
 	if (loop_watch(&w->loop, &w->control_watch, control_fd, EPOLLIN, on_control, &err) == 0) {
 		await_log(w);
+		tell_beginning(w);
 		if (front_listen(w, &err) == 0)
 			io_send_fds(control_fd, 'y', NULL, 0, &err);
 	}
