@@ -220,7 +220,8 @@ static int read_length(struct span value, int64_t *ret)
 	return 0;
 }
 
-static int read_framing(struct arena *a, struct canonical *ret, struct violation *why)
+static int read_framing(struct arena *a, const struct raw_head *raw, struct canonical *ret,
+			struct violation *why)
 {
 	struct span length = {"", 0}, coding = {"", 0};
 	size_t lengths = count_header(ret, "content-length", &length);
@@ -228,7 +229,8 @@ static int read_framing(struct arena *a, struct canonical *ret, struct violation
 
 	if (lengths > 1 || codings > 1 || (lengths && codings))
 		return refuse(a, why, REASON_framing, "Content-Length", length);
-	if (codings && !same_word(coding, "chunked"))
+	/* In HTTP/1.0 some readers do not see the chunks. */
+	if (codings && (raw->http10 || !same_word(coding, "chunked")))
 		return refuse(a, why, REASON_framing, "Transfer-Encoding", coding);
 	if (lengths && read_length(length, &ret->body_bytes) < 0)
 		return refuse(a, why, REASON_framing, "Content-Length", length);
@@ -255,7 +257,8 @@ static int refuse_doubles(struct arena *a, const struct canonical *req, struct v
 }
 
 /* "Connection" may say keep-alive, close, upgrade; naming another header would hide it. */
-static int read_connection(struct arena *a, struct canonical *ret, struct violation *why)
+static int read_connection(struct arena *a, const struct raw_head *raw, struct canonical *ret,
+			   struct violation *why)
 {
 	const struct pair *connection = canonical_header(ret, "connection");
 	const struct pair *upgrade = canonical_header(ret, "upgrade");
@@ -269,7 +272,7 @@ static int read_connection(struct arena *a, struct canonical *ret, struct violat
 		while (word.len && (word.at[word.len - 1] == ' ' || word.at[word.len - 1] == '\t'))
 			word.len--;
 		if (same_word(word, "upgrade"))
-			ret->upgrade = upgrade != NULL;
+			ret->upgrade = upgrade != NULL && !raw->http10;
 		else if (word.len && !same_word(word, "keep-alive") && !same_word(word, "close"))
 			return refuse(a, why, REASON_framing, "Connection", word);
 	}
@@ -327,10 +330,10 @@ int canonical_read(struct arena *a, const struct raw_head *raw, struct canonical
 	*ret = (struct canonical){
 		.method = "", .path = "", .content_type = "", .upgrade_to = "", .has_body = true};
 	/* Framing first: if it is unclear, nothing else can be read with certainty. */
-	if (copy_headers(a, raw, ret, ret_why) < 0 || read_framing(a, ret, ret_why) < 0 ||
+	if (copy_headers(a, raw, ret, ret_why) < 0 || read_framing(a, raw, ret, ret_why) < 0 ||
 	    read_method(a, raw->method, ret, ret_why) < 0 || refuse_doubles(a, ret, ret_why) < 0 ||
-	    read_connection(a, ret, ret_why) < 0 || read_target(a, raw->target, ret, ret_why) < 0 ||
-	    read_content_type(a, ret, ret_why) < 0)
+	    read_connection(a, raw, ret, ret_why) < 0 ||
+	    read_target(a, raw->target, ret, ret_why) < 0 || read_content_type(a, ret, ret_why) < 0)
 		return -1;
 	if (arena_spent(a))
 		return refuse(a, ret_why, REASON_no_memory, "head", raw->target);

@@ -20,6 +20,7 @@ struct raw_head {
 	struct span target; /* as on the request line */
 	const struct pair *headers;
 	size_t header_count;
+	bool http10; /* knows neither chunks nor upgrades */
 };
 
 /*

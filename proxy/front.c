@@ -305,10 +305,13 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
-static void take_head(struct exchange *x, struct MHD_Connection *mhd, const char *method)
+static void take_head(struct exchange *x, struct MHD_Connection *mhd, const char *method,
+		      const char *version)
 {
 	struct head_copy headers = {.count = 0};
-	struct raw_head raw = {.method = span_of(method), .target = span_of(x->req.path)};
+	struct raw_head raw = {.method = span_of(method),
+			       .target = span_of(x->req.path),
+			       .http10 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0};
 
 	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, on_header, &headers);
 	raw.headers = headers.list;
@@ -428,12 +431,12 @@ static enum MHD_Result settle(struct exchange *x, size_t untaken, bool first)
 
 /* MHD repeats its first call when it was suspended in it: nothing was uploaded yet. */
 static enum MHD_Result first_call(struct exchange *x, struct MHD_Connection *mhd,
-				  const char *method)
+				  const char *method, const char *version)
 {
 	enum MHD_Result ok;
 
 	if (!x->head_seen) {
-		take_head(x, mhd, method);
+		take_head(x, mhd, method, version);
 		/* Hung up before there was anybody to tell; it is not told again. */
 		if (x->conn->gone)
 			exchange_hang_up(x);
@@ -452,14 +455,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 
 	(void)cls;
 	(void)url;
-	(void)version;
 	if (!x)
 		return MHD_NO;
 	if (x->suspended)
 		return MHD_YES; /* it was buffered before we suspended; MHD keeps it */
 	x->in_handler = true;
 	if (!x->first_over)
-		return first_call(x, mhd, method);
+		return first_call(x, mhd, method, version);
 	if (*upload_len)
 		*upload_len -= exchange_upload(x, (struct span){upload, *upload_len});
 	else

@@ -16,11 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RESOLVER_QUEUE  (1u << 20) /* bytes of questions */
-#define READS_HELD_MS   2          /* records of reads wait this long for company */
-#define LAST_WORDS_MS   2000       /* for records, when the worker ends */
-#define MHD_RUNS        8          /* before others get their turn */
-#define LOG_PATIENCE_MS 2000       /* for the log, before the first caller is served */
+#define RESOLVER_QUEUE   (1u << 20) /* bytes of questions */
+#define READS_HELD_MS    2          /* records of reads wait this long for company */
+#define LAST_WORDS_MS    2000       /* for records, when the worker ends */
+#define MHD_RUNS         8          /* before others get their turn */
+#define STOP_PATIENCE_MS 7000       /* then streams are ended and recorded, before we are killed */
+#define LOG_PATIENCE_MS  2000       /* for the log, before the first caller is served */
 
 const struct conf_limits conf_default_limits = {
 	.connections = 4096,
@@ -228,6 +229,7 @@ static void obey(struct worker *w, char tag, const int *fds, size_t count)
 
 	if (tag == 's') {
 		w->stopping = true;
+		w->stop_ms = w->loop.now_ms + STOP_PATIENCE_MS;
 		front_wind_down(w);
 	}
 	if ((tag == 'a' || tag == 'r') && count == 1 && io_nonblock(fds[0], &err) == 0) {
@@ -293,7 +295,7 @@ void worker_turn(struct worker *w, int timeout_ms)
 
 static bool is_done(const struct worker *w)
 {
-	return w->control_fd < 0 || (w->stopping && !w->conns);
+	return w->control_fd < 0 || (w->stopping && (!w->conns || w->loop.now_ms >= w->stop_ms));
 }
 
 /* Whoever came before the log's connection is up would be refused; a lost log is not waited for. */

@@ -19,7 +19,8 @@ static int read_head(const struct head *h, struct arena *a, struct canonical *re
 		     struct violation *why)
 {
 	struct pair list[4];
-	struct raw_head raw = {span_of(h->method), span_of(h->target), list, 0};
+	struct raw_head raw = {
+		.method = span_of(h->method), .target = span_of(h->target), .headers = list};
 
 	for (size_t i = 0; i < 8 && h->headers[i]; i += 2)
 		list[raw.header_count++] =
@@ -45,6 +46,33 @@ static void check_rows(const struct head *rows, size_t count)
 	}
 }
 #define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof(*(rows)))
+
+static void http_1_0_knows_neither_chunks_nor_upgrades(void **state)
+{
+	struct pair chunked = {span_of("Transfer-Encoding"), span_of("chunked")};
+	struct pair upgrade[] = {{span_of("Connection"), span_of("Upgrade")},
+				 {span_of("Upgrade"), span_of("tcp")}};
+
+	(void)state;
+	for (int http10 = 0; http10 < 2; http10++) {
+		struct arena *a = arena_create(65536);
+		struct raw_head raw = {
+			.method = span_of("POST"), .target = span_of("/x"), .http10 = http10};
+		struct violation why = {0};
+		struct canonical got;
+
+		raw.headers = &chunked;
+		raw.header_count = 1;
+		CHECK_INT("chunked", http10 ? -1 : 0, canonical_read(a, &raw, &got, &why));
+		CHECK_STR("reason", reason_name(http10 ? REASON_framing : REASON_NONE),
+			  reason_name(why.reason));
+		raw.headers = upgrade;
+		raw.header_count = 2;
+		CHECK_INT("upgrade", 0, canonical_read(a, &raw, &got, &why));
+		CHECK_INT("upgrade", !http10, got.upgrade);
+		arena_destroy(a);
+	}
+}
 
 static void paths_have_one_form(void **state)
 {
@@ -244,6 +272,7 @@ static void upgrade_needs_both_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(http_1_0_knows_neither_chunks_nor_upgrades),
 		cmocka_unit_test(paths_have_one_form),
 		cmocka_unit_test(methods_and_queries),
 		cmocka_unit_test(framing_is_clear),
