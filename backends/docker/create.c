@@ -163,6 +163,21 @@ static void set_cpus(struct backend_call *call, struct jv value)
 	set_host(call, "CpuPeriod", jv_int(0));
 }
 
+/* value: path:bytes */
+static int set_scratch(struct backend_call *call, struct span value, struct err *err)
+{
+	struct jv *host = host_of(call), *tmpfs = (struct jv *)jv_get(host, "Tmpfs");
+	struct span bytes = value, path;
+
+	if (!span_cut(&bytes, ':', &path) || path.at[0] != '/' || !bytes.len)
+		return err_set(err, ERR_CONFIG, "path:bytes is expected");
+	if (!tmpfs)
+		tmpfs = jv_set(call->arena, host, "Tmpfs", jv_object());
+	jv_set_span(call->arena, tmpfs, path,
+		    jv_string(docker_text(call, "size=%.*s,noexec,nosuid,nodev", SPAN_FMT(bytes))));
+	return 0;
+}
+
 static int change_one(struct backend_call *call, struct change *c, struct err *err)
 {
 	switch (c->what) {
@@ -195,6 +210,8 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 	case HARDEN_READ_ONLY:
 		set_host(call, "ReadonlyRootfs", c->value);
 		return 0;
+	case HARDEN_SCRATCH:
+		return set_scratch(call, c->value.str, err);
 	case HARDEN_INIT:
 		set_host(call, "Init", c->value);
 		return 0;
@@ -267,10 +284,13 @@ static bool volume_exists(struct backend_call *call, struct span name)
 	return !answer || answer->status != 404;
 }
 
+/* Both ro and rw is an error of the engine's, and stays one. */
 static bool only_plain_words(struct span mode)
 {
 	struct span word;
 
+	if (docker_mode_has(mode, "ro") && docker_mode_has(mode, "rw"))
+		return false;
 	while (mode.len) {
 		span_cut(&mode, ',', &word);
 		if (!span_is(word, "ro") && !span_is(word, "rw") && !span_is(word, "nocopy"))

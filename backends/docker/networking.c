@@ -53,7 +53,8 @@ static bool is_mine(struct backend_call *call, const char *given)
 /* --- namespaces --- */
 
 struct joined {
-	const char *id; /* full, or as given if there is none that the caller may see */
+	const char *id;   /* full, or as given if there is none that the caller may see */
+	const char *full; /* the same, whoever may see it: for the engine, not for people */
 	bool known, mine;
 };
 
@@ -63,8 +64,8 @@ static struct joined joined_container(struct backend_call *call, struct span nam
 	const struct lookup *answer =
 		docker_ask(call, docker_target(call, "/containers/", name, "/json"), "containers",
 			   docker_text(call, "%.*s", SPAN_FMT(name)));
-	struct joined j = {.id = docker_cut(call, name)};
-	const char *owner;
+	const char *given = docker_cut(call, name), *owner;
+	struct joined j = {.id = given, .full = given};
 
 	if (!answer || !answer->status)
 		return j;
@@ -73,14 +74,15 @@ static struct joined joined_container(struct backend_call *call, struct span nam
 		return j;
 	owner = docker_owner_of(jv_path(&answer->body, "Config.Labels"));
 	j.mine = strcmp(owner, call->owner) == 0;
+	j.full = jv_str(&answer->body, "Id", given);
 	if (docker_may_see(call, owner))
-		j.id = jv_str(&answer->body, "Id", j.id);
+		j.id = j.full;
 	return j;
 }
 
 const char *docker_joined_id(struct backend_call *call, struct span mode)
 {
-	return joined_container(call, span_skip(mode, strlen("container:"))).id;
+	return joined_container(call, span_skip(mode, strlen("container:"))).full;
 }
 
 static void add_namespace(struct docker_reading *r, const char *name, const char *mode,

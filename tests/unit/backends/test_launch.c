@@ -169,6 +169,59 @@ static void finds_what_is_not_as_judged(void **state)
 	be->ops->close(be);
 }
 
+/* What an engine adds by itself, or writes in its own way, is as judged. */
+static void takes_what_engines_add(void **state)
+{
+	static const struct {
+		const char *label, *host, *path, *value;
+		enum step want;
+	} rows[] = {
+		{"privileged", "\"Privileged\":true", "SecurityOpt", "[\"label=disable\"]",
+		 STEP_READY},
+		{"host's processes", "\"PidMode\":\"host\"", "SecurityOpt", "[\"label=disable\"]",
+		 STEP_READY},
+		{"nothing of the host's", "\"Init\":false", "SecurityOpt", "[\"label=disable\"]",
+		 STEP_REFUSED},
+		{"another option", "\"Privileged\":true", "SecurityOpt",
+		 "[\"label=disable\",\"seccomp=unconfined\"]", STEP_REFUSED},
+		{"members that say nothing", "\"DeviceRequests\":[{\"Count\":-1}]",
+		 "DeviceRequests",
+		 "[{\"Driver\":\"\",\"Count\":-1,\"DeviceIDs\":null,\"Options\":{}}]", STEP_READY},
+		{"a member that was not sent", "\"DeviceRequests\":[{\"Count\":-1}]",
+		 "DeviceRequests", "[{\"Driver\":\"x\",\"Count\":-1}]", STEP_REFUSED},
+		{"a member that is gone", "\"DeviceRequests\":[{\"Count\":-1}]", "DeviceRequests",
+		 "[{}]", STEP_REFUSED},
+		{"one more", "\"DeviceRequests\":[{\"Count\":-1}]", "DeviceRequests",
+		 "[{\"Count\":-1},{}]", STEP_REFUSED},
+	};
+	struct backend *be = opened();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+		struct jv world = drive_json(a, "world.json");
+		struct jv *made = (struct jv *)jv_path(&world, "containers.full");
+		char request[400], host[400];
+		struct drive d;
+
+		snprintf(request, sizeof(request),
+			 "POST "
+			 "/v1.41/containers/create\n{\"Image\":\"busybox\",\"HostConfig\":{%s}}",
+			 rows[i].host);
+		snprintf(host, sizeof(host), "{\"Runtime\":\"runc\",%s}", rows[i].host);
+		set_at(a, made, "HostConfig", host);
+		set_at(a, (struct jv *)jv_get(made, "HostConfig"), rows[i].path, rows[i].value);
+		set_at(a, made, "Mounts", "[]");
+		drive_start(&d, be, &world);
+		CHECK_INT(rows[i].label, STEP_READY, drive_request(&d, request));
+		drive_rendered(&d, NULL);
+		CHECK_INT(rows[i].label, rows[i].want, check(&d, "{\"Id\":\"" FULL_ID "\"}"));
+		drive_end(&d);
+		arena_destroy(a);
+	}
+	be->ops->close(be);
+}
+
 static void undoes_what_was_made(void **state)
 {
 	static const char want[] = "DELETE /v1.41/containers/" FULL_ID "?force=1&v=1 HTTP/1.1\r\n"
@@ -280,6 +333,10 @@ static void applies_each_change(void **state)
 		 "false"},
 		{HARDEN_READ_ONLY, "true", "{\"ReadonlyRootfs\":false}",
 		 "HostConfig.ReadonlyRootfs", "true", "read_only", "true"},
+		{HARDEN_SCRATCH, "\"/tmp:67108864\"", "{\"Tmpfs\":{\"/x\":\"size=1m\"}}",
+		 "HostConfig.Tmpfs",
+		 "{\"/x\":\"size=1m\",\"/tmp\":\"size=67108864,noexec,nosuid,nodev\"}",
+		 "mounts[1].tmpfs_bytes", "67108864"},
 		{HARDEN_INIT, "true", "{}", "HostConfig.Init", "true", "init", "true"},
 	};
 	struct backend *be = opened();
@@ -509,6 +566,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sends_exactly_what_was_judged),
 		cmocka_unit_test(finds_what_is_not_as_judged),
+		cmocka_unit_test(takes_what_engines_add),
 		cmocka_unit_test(undoes_what_was_made),
 		cmocka_unit_test(trusts_no_odd_reply),
 		cmocka_unit_test(keeps_nothing_it_cannot_see),
