@@ -73,6 +73,7 @@ static void digest(const struct engine *eng, struct profile *p)
 {
 	const struct jv *words = jv_get(&p->settings, "operations");
 	const struct jv *hidden = jv_get(&p->settings, "redact");
+	const struct jv *harden = jv_get(&p->settings, "harden");
 	const char *mode = jv_str(&p->settings, "mode", "enforce");
 
 	for (size_t i = 0; i < words->count; i++)
@@ -83,7 +84,7 @@ static void digest(const struct engine *eng, struct profile *p)
 		if (strcmp(mode, rule_mode_name((enum rule_mode)m)) == 0)
 			p->mode = (enum rule_mode)m;
 	p->sees_all = strcmp(jv_str(&p->settings, "visibility", "own"), "all") == 0;
-	p->hardens = jv_true(&p->settings, "harden");
+	p->hardens = harden->kind == JV_OBJECT || harden->b;
 	for (size_t i = 0; i < hidden->count; i++)
 		p->redacts_env = p->redacts_env || span_is(hidden->items[i].str, "env");
 }

@@ -347,6 +347,22 @@ static int check_isolation(struct checking *c, struct jv *v)
 	return 0;
 }
 
+static int check_harden(struct checking *c, const struct jv *v)
+{
+	const struct jv *read_only = jv_get(v, "read_only");
+
+	if (v->kind == JV_BOOL)
+		return 0;
+	if (v->kind != JV_OBJECT)
+		return wrong(c, "true or false", v);
+	if (unknown_member(c, "read_only", v) < 0)
+		return -1;
+	if (!read_only || read_only->kind != JV_BOOL)
+		return err_set(c->err, ERR_CONFIG,
+			       "true, false or { read_only = true } is expected");
+	return 0;
+}
+
 /* { "/srv/x", "rw" }: a path without placeholders in it is clean, and never the whole host. */
 static int check_mount(struct checking *c, struct jv *v)
 {
@@ -476,6 +492,8 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 								  : wrong(c, "a short string", v);
 	case KIND_BOOL:
 		return v->kind == JV_BOOL ? 0 : wrong(c, "true or false", v);
+	case KIND_HARDEN:
+		return check_harden(c, v);
 	case KIND_STRINGS:
 		return check_strings(c, entry_check_of(s->name), v);
 	case KIND_ISOLATION:

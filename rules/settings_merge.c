@@ -34,6 +34,7 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 	case KIND_OPERATIONS:
 		return jv_array();
 	case KIND_BOOL:
+	case KIND_HARDEN:
 		return jv_bool(false);
 	case KIND_ISOLATION:
 		jv_set(a, &isolation, "min", jv_string("process"));
@@ -242,6 +243,20 @@ static int meet_switches(const struct meeting *m, struct jv *ret)
 	return 0;
 }
 
+/* A table means true. */
+static int meet_hardening(const struct meeting *m, struct jv *ret)
+{
+	bool is_on = m->parent->kind == JV_OBJECT || m->parent->b;
+	bool closes = m->parent->kind == JV_OBJECT && jv_true(m->parent, "read_only");
+
+	if (is_on && m->child->kind == JV_BOOL && !m->child->b)
+		return loosens(m, "false");
+	if (closes && m->child->kind == JV_OBJECT && !jv_true(m->child, "read_only"))
+		return loosens(m, "read_only = false");
+	*ret = closes ? *m->parent : *m->child;
+	return 0;
+}
+
 static int meet(const struct meeting *m, struct jv *ret)
 {
 	switch (m->setting->kind) {
@@ -263,6 +278,8 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_modes(m, ret);
 	case KIND_BOOL:
 		return meet_switches(m, ret);
+	case KIND_HARDEN:
+		return meet_hardening(m, ret);
 	case KIND_STRING:
 	case KIND_EGRESS:
 	case KIND_QUOTA:

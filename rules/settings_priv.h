@@ -21,6 +21,7 @@
 enum setting_kind {
 	KIND_STRING = 0,
 	KIND_BOOL,
+	KIND_HARDEN, /* a bool, or { read_only = bool }, which means true */
 	KIND_STRINGS,
 	KIND_ISOLATION,
 	KIND_MOUNTS,

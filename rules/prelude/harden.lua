@@ -70,6 +70,29 @@ local function fill_limits(w, granted)
 	end
 end
 
+local scratch_bytes = 64 * 1024 * 1024
+
+-- Whether something is mounted there, however the path is written.
+local function is_mounted(w, place)
+	for mount in each(w.mounts) do
+		local target = mount.target or ""
+		if target == place or target == place .. "/" then return true end
+	end
+	return false
+end
+
+-- What the gate closes needs room for what programs write; who asks for it himself makes his own.
+local function fill_read_only(w, granted)
+	if type(granted.harden) ~= "table" or not granted.harden.read_only then return end
+	if w.read_only ~= false then return end
+	local bytes = scratch_bytes
+	if granted.limits.memory and granted.limits.memory < bytes then bytes = granted.limits.memory end
+	change("read_only", true)
+	for _, place in ipairs({ "/tmp", "/run" }) do
+		if not is_mounted(w, place) then change("scratch", place .. ":" .. bytes) end
+	end
+end
+
 harden(function(req, granted)
 	local w = req.workload
 	if not w then return end
@@ -77,4 +100,5 @@ harden(function(req, granted)
 	fill_network(w, granted)
 	fill_privileges(w, granted)
 	fill_limits(w, granted)
+	fill_read_only(w, granted)
 end)
