@@ -1,0 +1,160 @@
+"""Programs that speak Docker by libraries; each test gets the place."""
+
+import json
+import os
+import re
+import shutil
+
+from kit import wire
+from kit.proc import Trouble
+from place import APP, HERE
+
+LINE = re.compile(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$", re.M)
+
+COMPOSE = f"""
+version: "2.4"
+services:
+  web:
+    image: {APP}
+    command: [httpd, -f, -p, "8080", -h, /data]
+    user: "0"
+    ports: ["127.0.0.1::8080"]
+    volumes: ["data:/data"]
+    networks: [inner]
+    restart: unless-stopped
+    mem_limit: 64m
+    environment: {{MODE: test}}
+    healthcheck: {{test: [CMD, "true"], interval: 1s, timeout: 1s, retries: 3}}
+  client:
+    image: {APP}
+    command: [sh, -c, "echo client is up; sleep 600"]
+    networks: {{inner: {{aliases: [other-name]}}}}
+    depends_on: {{web: {{condition: service_healthy}}}}
+volumes: {{data: {{}}}}
+networks: {{inner: {{driver: bridge}}}}
+"""
+
+
+def checks_of(done):
+    """What a program of many checks printed: [(name, trouble or None)]."""
+    found = LINE.findall(done.out)
+    if done.status not in (0, 1) or not found or (done.status == 0) != all(
+            word == "ok" for word, _, _ in found) or "\ndone\n" not in done.out:
+        raise Trouble(f"the program broke down\n{done}")
+    return [(name, None if word == "ok" else why.replace("\\n", "\n")) for word, name, why in found]
+
+
+def test_compose(place):
+    folder = place.folder / "project"
+    folder.mkdir()
+    (folder / "docker-compose.yml").write_text(COMPOSE)
+
+    def compose(*arguments):
+        return place.run("docker-compose", "--no-ansi", *arguments, cwd=folder,
+                         env={"COMPOSE_INTERACTIVE_NO_CLI": "1"})
+
+    compose("up", "-d").want(errors="Creating project_client_1 ... done")
+    listed = compose("ps").want().out
+    if listed.count(" Up ") != 2 or "(healthy)" not in listed:
+        raise Trouble(f"compose ps: {listed}")
+    compose("exec", "-T", "web", "sh", "-c", "echo from-volume > /data/file").want()
+    compose("exec", "-T", "client", "sh", "-c",
+            r"printf 'GET /file HTTP/1.0\r\n\r\n' | nc web 8080; exit 4").want(4, out="from-volume")
+    compose("logs", "client").want(out="client is up")
+    compose("stop", "-t", "0", "client").want()
+    compose("up", "-d", "-t", "0", "--force-recreate", "client").want()
+    compose("run", "--rm", "-T", "client", "echo", "one-off").want(out="one-off")
+    compose("down", "-v", "-t", "0").want(errors="Removing network project_inner")
+    left = place.direct("ps", "-aq", "--filter", "label=com.docker.compose.project").want().out
+    left += place.direct("volume", "ls", "-q", "--filter", "name=project_data").want().out
+    if left:
+        raise Trouble(f"down left {left}")
+
+
+def test_compose_with_a_build(place):
+    folder = place.folder / "built"
+    folder.mkdir()
+    (folder / "docker-compose.yml").write_text('version: "2.4"\nservices: {one: {build: .}}\n')
+    (folder / "Dockerfile").write_text(f"FROM {APP}\n")
+    done = place.run("docker-compose", "--no-ansi", "up", "--build", "-d", cwd=folder).want(1)
+    place.refused(done.out + done.errors, "build")
+
+
+def test_python(place):
+    python = "/usr/bin/python3"  # whose library is the distribution's package
+    done = place.run(python, str(HERE / "with_python.py"), APP, cwd=place.folder)
+    yield from checks_of(done)
+    place.refused(done.out, "privileged")
+
+
+def packages(place):
+    """The folder with dockerode and testcontainers, fetched once a run."""
+    folder = place.folder / "node"
+    if not folder.exists():
+        folder.mkdir()
+        for name in ("package.json", "dockerode.js", "testcontainers.js"):
+            shutil.copy(HERE / name, folder)
+        done = place.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                         "--loglevel=error", cwd=folder, seconds=120, env=npm_settings())
+        if done.status:
+            raise Trouble(f"npm cannot fetch the packages\n{done}")
+    return folder
+
+
+def npm_settings():
+    """npm's own settings of whoever runs the tests: where the registry is, and the like."""
+    return {name: value for name, value in os.environ.items()
+            if name.lower().startswith(("npm_config_", "http_proxy", "https_proxy", "no_proxy",
+                                        "node_extra_ca")) or name == "HOME"}
+
+
+def test_dockerode(place):
+    done = place.run("node", "dockerode.js", APP, cwd=packages(place))
+    yield from checks_of(done)
+    place.refused(done.out, "privileged")
+
+
+TESTCONTAINERS = {"TESTCONTAINERS_HOST_OVERRIDE": "127.0.0.1", "APP": APP}
+
+
+def test_testcontainers(place):
+    done = place.run("node", "testcontainers.js", cwd=packages(place),
+                     env={**TESTCONTAINERS, "TESTCONTAINERS_RYUK_DISABLED": "true"})
+    yield from checks_of(done)
+
+
+def test_ryuk(place):
+    """The helper that wants the engine's socket: refused, and the reason reaches the user."""
+    ryuk = "reg.example/team/ryuk:1"
+    place.direct("tag", APP, ryuk).want()
+    for path in (place.engine.socket, "/var/run/docker.sock", place.socket):
+        done = place.run("node", "testcontainers.js", "--only-start", cwd=packages(place),
+                         env={**TESTCONTAINERS, "RYUK_CONTAINER_IMAGE": ryuk,
+                              "TESTCONTAINERS_DOCKER_SOCKET_OVERRIDE": str(path)}).want(1)
+        if f"HostConfig.Binds[0] = {path}" not in done.out:
+            raise Trouble(f"the bind is not named\n{done}")
+        place.refused(done.out, "bind_protected")
+
+
+def test_buildx(place):
+    """What buildx's docker-container driver makes first."""
+    body = json.dumps({"Image": "reg.example/team/buildkit:1", "Env": [], "HostConfig": {
+        "Privileged": True, "Init": True, "Mounts": [{
+            "Type": "volume", "Source": "buildx_state", "Target": "/var/lib/buildkit"}]}})
+    place.direct("tag", APP, "reg.example/team/buildkit:1").want()
+    head, reply = place.ask("POST", "/v1.41/containers/create?name=buildx",
+                            [("Content-Type", "application/json")], body.encode())
+    if head.status != 403 or b"HostConfig.Privileged" not in reply:
+        raise Trouble(f"{head.start} {reply!r}")
+    place.refused(reply.decode(), "privileged")
+    for target in ("/grpc", "/session"):
+        stream = wire.connect(place.socket)
+        stream.send(f"POST {target} HTTP/1.1\r\nHost: d\r\nConnection: Upgrade\r\n"
+                    "Upgrade: h2c\r\n\r\n".encode())
+        head = stream.reply("POST")
+        reply = stream.body.all()
+        stream.sock.close()
+        if head.status != 403 or b"DOCKER_BUILDKIT=0" not in reply and b"builder" not in reply:
+            raise Trouble(f"{target}: {head.start} {reply!r}")
+        place.refused(reply.decode(), "buildkit")
+

@@ -1,0 +1,107 @@
+"""A private engine, a gate before it with a permissive profile, and a second gate with short timers."""
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from e2e.world import PATIENCE, Client, Done
+from kit import dockerd, gate, proc, wire
+from kit.proc import Trouble
+
+APP = "reg.example/team/app:1"
+HERE = Path(__file__).resolve().parent
+DECISION = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+CONFIG = """
+log {{ dir = "{dir}/log" }}
+profiles {{ "{dir}/profiles" }}
+backend "engine" {{ kind = "docker", address = "unix://{engine}", files = "same_host" }}
+identity "clients" {{ uid = 0, profile = "clients" }}
+listener "clients" {{ socket = "{dir}/gate.sock", mode = "0666", backend = "engine", identities = {{ "clients" }} }}
+limits {{ {limits} }}
+"""
+
+# How long a stream must be silent below: several times the longest of these.
+SHORT_TIMERS = "head_ms = 300, body_ms = 300, engine_ms = 1500"
+
+
+class Place:
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="sp-", dir="/tmp"))
+        self.folder.chmod(0o755)
+        self.home = self.folder / "home"
+        self.share = self.folder / "share"
+        for made in (self.home, self.share):
+            made.mkdir()
+        self.engine = dockerd.Dockerd(self.folder / "d")
+        self.gate = self.make_gate("g", "workers = 2")
+        self.hasty = self.make_gate("h", f"workers = 1, {SHORT_TIMERS}")
+        self.socket = self.gate.folder / "gate.sock"
+
+    def make_gate(self, name, limits):
+        folder = self.folder / name
+        folder.mkdir(mode=0o755)
+        profile = (HERE / "profile.lua").read_text().replace("@SHARE@", str(self.share))
+        return gate.Gate(folder, CONFIG.format(dir=folder, engine=self.engine.socket,
+                                               limits=limits), {"clients": profile})
+
+    def start(self):
+        self.engine.start().import_images()
+        for one in (self.gate, self.hasty):
+            one.start(one.folder / "gate.sock")
+        return self
+
+    def stop(self):
+        for one in (self.gate, self.hasty):
+            one.kill()
+        self.engine.stop()
+        proc.output(["rm", "-rf", self.folder])
+
+    def clients(self):
+        """Every docker program of this machine."""
+        found = {}
+        for program in ("/usr/bin/docker", "/usr/local/bin/docker"):
+            if os.access(program, os.X_OK):
+                version = proc.output([program, "--version"]).split()[2].rstrip(",")
+                found.setdefault(version.partition("+")[0], program)
+        return [Client(program, version, "gate", self.socket, self.home)
+                for version, program in found.items()]
+
+    def direct(self, *arguments):
+        """A docker command past the gate."""
+        return self.run(*self.engine.docker(*arguments))
+
+    def run(self, *command, seconds=PATIENCE, **more):
+        """A command that sees the gate as its engine; Done."""
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.home),
+               "DOCKER_HOST": f"unix://{self.socket}", **more.pop("env", {})}
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=seconds,
+                                  env=env, stdin=subprocess.DEVNULL, **more)
+        except subprocess.TimeoutExpired as late:
+            raise Trouble(f"{' '.join(map(str, command))} hangs after "
+                          f"{(late.stdout or b'')[-2000:]!r} {(late.stderr or b'')[-2000:]!r}") from None
+        return Done(command, done.returncode, done.stdout.decode(errors="replace"),
+                    done.stderr.decode(errors="replace"))
+
+    def ask(self, method, target, headers=(), body=None):
+        return wire.ask(self.socket, method, target, headers, body, seconds=PATIENCE)
+
+    def record(self, ident):
+        """The decision on disk with this id; records of reads take a few milliseconds."""
+        def look():
+            return [one for one in self.gate.records() if one.get("id") == ident]
+        return proc.until(f"the record {ident} is on disk", 10, look, pause=0.05)[0]
+
+    def refused(self, text, reason):
+        """Raises unless text tells a refusal that is on record, denied for this reason."""
+        found = DECISION.search(text)
+        if not found:
+            raise Trouble(f"no id of a decision in {text[-1500:]!r}")
+        record = self.record(found[0])
+        reasons = [violation["reason"] for violation in record.get("violations", [])]
+        if record.get("verdict") != "deny" or reason not in reasons:
+            raise Trouble(f"the record says {record.get('verdict')} for {reasons}, not {reason}\n"
+                          f"{text[-1500:]}")
