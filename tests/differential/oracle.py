@@ -63,15 +63,22 @@ def option(text):
     return name, value
 
 
+def link(text):
+    """Container and alias; the engine writes /name:/own name/alias."""
+    name, _, alias = text.partition(":")
+    return name.lstrip("/"), alias.rpartition("/")[2] or name.lstrip("/")
+
+
 def is_yes(value):
     return value in ("", "1", "t", "T", "true", "True", "TRUE")
 
 
 class Oracle:
-    def __init__(self, baseline, image_users, volume):
-        """baseline: an inspected container of an empty request; volume(name): its document."""
+    def __init__(self, baseline, images, root, volume):
+        """baseline: an inspected container of an empty request; images: their Config by id;
+        root: the engine's own folder; volume(name): its document."""
         self.host, self.config = baseline["HostConfig"], baseline["Config"]
-        self.image_users, self.volume = image_users, volume
+        self.images, self.root, self.volume = images, str(root), volume
         self.image_env = {one.partition("=")[0] for one in self.config["Env"]}
 
     # --- the engine's side ---
@@ -86,7 +93,7 @@ class Oracle:
         doc = {**doc, "HostConfig": host}
         config = doc["Config"]
         out = {("image", doc["Image"]), ("runtime", host["Runtime"] or ""),
-               ("user", config["User"] or self.image_users.get(doc["Image"], "") or "root"),
+               ("user", config["User"] or self.images.get(doc["Image"], {}).get("User") or "root"),
                ("restart", (host["RestartPolicy"] or {}).get("Name") or "no")}
         for key, claim in (("Privileged", "privileged"), ("ReadonlyRootfs", "read only"),
                            ("PublishAllPorts", "publish all"), ("Init", "init"),
@@ -159,12 +166,12 @@ class Oracle:
                     for one in found or [{}]}
         for key in ("Dns", "DnsOptions", "DnsSearch", "ExtraHosts"):
             out |= {("host name", one) for one in host[key] or []}
-        return out | {("link", one) for one in host["Links"] or []}
+        return out | {("link", *link(one)) for one in host["Links"] or []}
 
     @staticmethod
     def _endpoint(name, mode, point):
         out = {("endpoint", name, key) for key in SETTINGS if not neutral(point.get(key))}
-        return out or ({("endpoint", name, "")} if name != mode else set())
+        return out | ({("endpoint", name, "")} if name != mode else set())
 
     def _mounts(self, doc):
         host, out = doc["HostConfig"], set()
@@ -177,7 +184,10 @@ class Oracle:
                 out |= {("mount option", target, word) for word in (one.get("Mode") or "").split(",")
                         if one["Type"] == "volume" and word not in PLAIN | {"z"}}
             else:
-                words = set((one.get("Mode") or "").split(",")) | {one.get("Propagation") or ""}
+                words, moves = set((one.get("Mode") or "").split(",")), one.get("Propagation") or ""
+                # rslave is the engine's own choice where its folder lies below the source.
+                if moves != "rslave" or not (self.root + "/").startswith(source.rstrip("/") + "/"):
+                    words.add(moves)
                 out |= {("mount option", target, word) for word in words - PLAIN - {"rprivate"}}
             if one["Type"] == "volume":
                 if (one.get("Driver") or "local") != "local":
@@ -209,7 +219,7 @@ class Oracle:
         memory, swap = host["Memory"], host["MemorySwap"]
         if memory > 0:
             out.add(("memory", memory))
-        if swap and swap != 2 * memory:
+        if swap and swap != 2 * memory and memory < 1 << 62:
             out.add(("swap", swap if swap > 0 else -1))
         if (host["PidsLimit"] or 0) > 0:
             out.add(("pids", host["PidsLimit"]))
@@ -249,7 +259,8 @@ class Oracle:
                if one not in ("sallyport.owner", "sallyport.decision")}
         out |= {("env", name) for name in (one.partition("=")[0] for one in config["Env"] or [])
                 if name not in self.image_env}
-        if config["Hostname"] and not doc["Id"].startswith(config["Hostname"]):
+        if config["Hostname"] and not doc["Id"].startswith(config["Hostname"]) \
+                and doc["HostConfig"]["NetworkMode"] != "host":
             out.add(("hostname", config["Hostname"]))
         test = (config.get("Healthcheck") or {}).get("Test") or []
         if test and test[0] not in ("", "NONE"):
@@ -285,11 +296,13 @@ class Oracle:
             if not key or mode != self.host.get(key):
                 out.add(("namespace", one["name"], mode, target))
         for one in get("network", "endpoints"):
-            out |= {("endpoint", one["name"], key) for key in one["settings"] or [""]}
+            out |= {("endpoint", one["name"], key) for key in one["settings"]}
+            if one["name"] != get("network", "mode"):
+                out.add(("endpoint", one["name"], ""))
         out |= {("port", one["port"], one["address"], one["host_port"])
                 for one in get("network", "ports")}
         out |= {("host name", one["value"]) for one in get("network", "hosts")}
-        out |= {("link", one["value"]) for one in get("network", "links")}
+        out |= {("link", *link(one["value"])) for one in get("network", "links")}
         out |= {("group", one["name"]) for one in get("user", "groups")}
         out |= {("volumes from", one["name"]) for one in get("volumes_from")}
         out |= {("device", one["value"]) for one in get("devices")}
@@ -351,15 +364,24 @@ class Oracle:
         """Differences as (label, text); request: the document as Python's own parser reads it."""
         made = self.of_container(doc, "name" in workload)
         judged = self.of_facts(workload)
+        hidden = {one["name"] for one in workload["namespaces"] if one.get("mine") is False}
+        made = {claim[:3] if claim[0] == "namespace" and claim[1] in hidden else claim for claim in made}
+        judged = {claim[:3] if claim[0] == "namespace" and claim[1] in hidden else claim
+                  for claim in judged}
         judged = {claim for claim in judged if claim in made or not self._is_idle(claim, doc)}
         return _both("", made, judged) + self._unexplained(doc, request) + self._values(doc, request)
 
     @staticmethod
     def _is_idle(claim, doc):
         """Judged although this engine does nothing with it, which is no less safe."""
-        return (claim[0] == "annotation" and "Annotations" not in doc["HostConfig"]
+        host = doc["HostConfig"]
+        return (claim[0] == "annotation" and "Annotations" not in host
                 or claim[0] == "endpoint" and claim[1].startswith("container:")
-                or claim[0] == "lifted" and claim[1] == "PidsLimit")
+                or claim[0] == "endpoint" and claim[2] == "GwPriority"
+                or claim[0] == "lifted" and (claim[1] == "PidsLimit" or neutral(host.get(claim[1])))
+                or claim[0] == "entrypoint" and not doc["Config"]["Entrypoint"]
+                or claim == ("security", "label", "disable")
+                or claim[0] == "mount option" and claim[2] == "z")
 
     def _unexplained(self, doc, request):
         """What no claim speaks of must be the engine's default, or what the request says."""
@@ -373,6 +395,9 @@ class Oracle:
                 wish = [wish] if isinstance(wish, str) and isinstance(value, list) else wish
                 if key in CLAIMED or (neutral(value) and neutral(base.get(key))) \
                         or value == base.get(key) or plain(value) == plain(wish):
+                    continue
+                if key == "Cmd" and neutral(wish) \
+                        and value == self.images.get(doc["Image"], {}).get("Cmd"):
                     continue
                 if neutral(value) and (neutral(wish) or key in ("Cmd", "OomKillDisable",
                                                                 "MemorySwappiness")):
@@ -421,7 +446,8 @@ def volume(doc, workload):
 
 
 def network(doc, workload):
-    options = {f for f in ("Attachable", "Ingress", "ConfigOnly", "EnableIPv6") if doc.get(f)}
+    # A bridge knows no Attachable: the engine keeps the word and does nothing with it.
+    options = {f for f in ("Ingress", "ConfigOnly", "EnableIPv6") if doc.get(f)}
     if doc["Scope"] != "local":
         options.add("Scope")
     made = {("driver", doc["Driver"]), ("internal", doc["Internal"]), ("name", doc["Name"])}
