@@ -349,6 +349,10 @@ static bool must_wait(const struct exchange *x, size_t untaken)
 
 static enum MHD_Result suspend(struct exchange *x)
 {
+	if (x->worker->ending) { /* MHD must not be stopped with one that is suspended */
+		exchange_end(x);
+		return MHD_NO;
+	}
 	x->suspended = true;
 	MHD_suspend_connection(x->conn->mhd);
 	return MHD_YES;
@@ -723,7 +727,7 @@ void front_close(struct worker *w)
 	if (!w->mhd)
 		return;
 	loop_unwatch(&w->loop, &w->mhd_watch);
-	/* None may be suspended when MHD is stopped. */
+	w->ending = true;
 	for (struct exchange *x = w->exchanges; x; x = x->next) {
 		bool relayed = x->relay != NULL;
 

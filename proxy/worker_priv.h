@@ -183,6 +183,7 @@ struct worker {
 	int control_fd;
 	struct watch control_watch;
 	bool stopping;
+	bool ending;      /* nothing is begun any more */
 	uint64_t stop_ms; /* what is not finished by then is ended */
 
 	struct check *check; /* set in `sallyport check`: judge, print, forward nothing */
