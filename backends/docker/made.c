@@ -266,6 +266,23 @@ static void compare_mounts(const struct comparing *c, const struct jv *list)
 
 /* --- together --- */
 
+/* An image may carry labels of the gate; what runs from it has those alone that the gate wrote. */
+static void compare_labels(const struct comparing *c)
+{
+	const struct jv *made = jv_get(c->config, "Labels"), *sent = jv_get(&c->st->sent, "Labels");
+
+	for (size_t i = 0; made && made->kind == JV_OBJECT && i < made->count; i++) {
+		const struct jv_member *m = &made->members[i];
+		const struct jv *ours = jv_get_span(sent, m->key);
+
+		if (!span_starts(m->key, GATE_LABEL_PREFIX) || (ours && jv_equal(ours, &m->value)))
+			continue;
+		differs(c->call,
+			docker_text(c->call, "Config.Labels.%s", docker_cut(c->call, m->key)),
+			text_of(c->call, &m->value), ours ? text_of(c->call, ours) : "none");
+	}
+}
+
 static void compare_config(const struct comparing *c, const struct jv *doc)
 {
 	const struct jv *user = jv_path(&c->call->workload.facts, "user");
@@ -279,6 +296,8 @@ static void compare_config(const struct comparing *c, const struct jv *doc)
 		differs(c->call, "Image", image, c->st->image_id);
 	if (strcmp(owner, c->call->owner) != 0)
 		differs(c->call, "Config.Labels." GATE_LABEL_OWNER, owner, c->call->owner);
+	else
+		compare_labels(c);
 }
 
 static void compare(struct backend_call *call, const struct jv *doc)
