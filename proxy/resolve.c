@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -28,6 +29,7 @@ struct walk {
 	char *chain[CHAIN_MAX];
 	size_t chain_count;
 	struct stat st;
+	bool movable; /* see resolve.h */
 	const char *kind;
 	const char *why; /* for "unknown" */
 };
@@ -186,6 +188,24 @@ static void absent(struct walk *w, struct span name)
 	w->kind = "absent";
 }
 
+/* Root could do anything anyway; so can, where the gate was started without root, its one user. */
+static bool is_trusted(uid_t uid)
+{
+	return uid == 0 || uid == getauxval(AT_EUID);
+}
+
+/* Whether somebody else may put another entry into the place of this one. */
+static bool can_be_moved(const struct walk *w, const struct stat *entry)
+{
+	struct stat dir;
+	bool open_to_others;
+
+	if (fstat(w->at, &dir) < 0 || !is_trusted(dir.st_uid))
+		return true;
+	open_to_others = (dir.st_mode & S_IWOTH) || ((dir.st_mode & S_IWGRP) && dir.st_gid != 0);
+	return open_to_others && !((dir.st_mode & S_ISVTX) && is_trusted(entry->st_uid));
+}
+
 /* name is NUL-terminated. */
 static bool step(struct walk *w, struct span name)
 {
@@ -206,6 +226,7 @@ static bool step(struct walk *w, struct span name)
 		unknown_errno(w);
 		return false;
 	}
+	w->movable = w->movable || can_be_moved(w, &w->st);
 	if (S_ISLNK(w->st.st_mode)) {
 		w->st.st_mode = S_IFDIR; /* of where the link stands, until it is followed */
 		return follow(w, fd, name);
@@ -282,7 +303,7 @@ static void write_known(struct buf *out, const struct walk *w)
 {
 	buf_printf(out, "{\"kind\":\"%s\"", w->kind);
 	put_text(out, "real", w->real);
-	buf_printf(out, ",\"links\":%u", w->links);
+	buf_printf(out, ",\"links\":%u,\"movable\":%s", w->links, w->movable ? "true" : "false");
 	if (strcmp(w->kind, "absent") != 0)
 		buf_printf(out, ",\"dev\":\"%u:%u\",\"ino\":%llu", major(w->st.st_dev),
 			   minor(w->st.st_dev), (unsigned long long)w->st.st_ino);

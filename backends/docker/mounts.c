@@ -91,6 +91,8 @@ static void say_host(const struct mounting *m, const char *source)
 		jv_set(call->arena, &host, "real", jv_string(real));
 	if (seen && jv_get(seen, "links"))
 		jv_set(call->arena, &host, "links", jv_int(jv_num(seen, "links", 0)));
+	if (seen && jv_get(seen, "movable"))
+		jv_set(call->arena, &host, "movable", jv_bool(jv_true(seen, "movable")));
 	if (*protected)
 		jv_set(call->arena, &host, "protected", jv_string(protected));
 	if (host.count)

@@ -1,5 +1,8 @@
 -- How long a container lives, and what starts inside it unasked.
 
+-- When the engine restarts a container by itself it mounts everything anew,
+-- without asking the gate.
+
 check "restart" {
 	doc = "Restart policies outlive the session; the profile must name them.",
 	concerns = {
@@ -15,6 +18,14 @@ check "restart" {
 				hint = "Restart policies that may be used: "
 					.. (#granted.restart > 0 and "no, " .. listed(granted.restart) or "no")
 					.. "." })
+		end
+		for mount in each(get(req.workload, "mounts")) do
+			if mount.kind == "bind" and get(mount, "host.movable") == true then
+				refuse("restart", { field = mount.field, value = mount.given or mount.source,
+					text = "the engine would mount this path again by itself and follow a "
+						.. "link that somebody other than root may have put there",
+					hint = "Use no restart policy with this path." })
+			end
 		end
 	end,
 }

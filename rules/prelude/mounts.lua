@@ -34,6 +34,10 @@ end
 -- it may mount, so it can put a link there.  A path that cannot be looked at
 -- could be such a link.
 --
+-- Between this look and the engine's own somebody may put a link there, if the
+-- place is not in directories that only root can write.  Such races are won one
+-- time in three, so such places are refused; `movable_mounts` takes the risk.
+--
 -- A protected path (control sockets, the gate's own files) is never mounted,
 -- nor what it lies in, nor what lies in it.  Read-only does not help: a socket
 -- can be spoken to all the same.
@@ -81,6 +85,9 @@ local function check_bind(req, granted, mount)
 		return
 	end
 	protected()
+	if host.movable == true and not granted.movable_mounts then
+		no("bind_movable")
+	end
 	if not mountable[host.kind] then
 		no("bind", "a " .. host.kind .. " of the host may not be mounted, only files and directories")
 	end
@@ -169,7 +176,7 @@ check "mounts" {
 	doc = "Host paths that the profile names, the caller's own volumes, sized tmpfs, granted images.",
 	concerns = mounting,
 	reasons = {
-		"bind", "bind_protected", "bind_symlink", "propagation", "volume_driver", "driver_opts",
+		"bind", "bind_protected", "bind_symlink", "bind_movable", "propagation", "volume_driver", "driver_opts",
 		"volume_owner", "volume_subpath", "tmpfs", "image", "mount_type",
 	},
 	judge = function(req, granted)

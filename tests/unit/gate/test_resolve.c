@@ -179,6 +179,44 @@ static void says_what_is_there(void **state)
 	}
 }
 
+static void says_what_others_can_move(void **state)
+{
+	static const struct {
+		const char *dir;
+		mode_t mode;
+		bool movable;
+	} cases[] = {
+		{"@/of-root", 0755, false},
+		{"@/of-all", 0777, true},
+		{"@/of-each", 01777, false}, /* of others; what is one's own stays */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct arena *a = arena_create(1 << 20);
+		char dir[8192], path[8300], text[65536];
+		struct jv got;
+
+		in_top(cases[i].dir, dir);
+		snprintf(path, sizeof(path), "%s/below", dir);
+		CHECK_INT(dir, 0, mkdir(dir, 0700));
+		CHECK_INT(dir, 0, mkdir(path, 0700));
+		CHECK_INT(dir, 0, chmod(dir, cases[i].mode));
+		got = ask(path, a, text);
+		CHECK_INT(dir, cases[i].movable, jv_true(&got, "movable"));
+		got = ask(dir, a, text);
+		CHECK_INT(dir, false, jv_true(&got, "movable"));
+		if (geteuid() == 0 && cases[i].mode == 01777) {
+			CHECK_INT(path, 0, chown(path, 2001, 2001));
+			got = ask(path, a, text);
+			CHECK_INT(path, true, jv_true(&got, "movable"));
+		}
+		CHECK_INT(path, 0, rmdir(path));
+		CHECK_INT(dir, 0, rmdir(dir));
+		arena_destroy(a);
+	}
+}
+
 static void names_the_links(void **state)
 {
 	static const struct {
@@ -402,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_is_there),
+		cmocka_unit_test(says_what_others_can_move),
 		cmocka_unit_test(names_the_links),
 		cmocka_unit_test(says_which_file_it_is),
 		cmocka_unit_test(long_paths_end_well),

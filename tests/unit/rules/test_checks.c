@@ -12,6 +12,8 @@ struct row {
 #define W(x)             "{\"workload\":{" x "}}"
 #define MOUNT(x)         W("\"mounts\":[{\"field\":\"m\"," x "}]")
 #define HOST(kind, real) "\"host\":{\"kind\":\"" kind "\",\"real\":\"" real "\",\"links\":0}"
+#define MOVABLE                                                                                    \
+	",\"host\":{\"kind\":\"directory\",\"real\":\"/srv/ws/a\",\"links\":0,\"movable\":true}"
 #define BIND(source, x)                                                                            \
 	MOUNT("\"kind\":\"bind\",\"source\":\"" source "\",\"given\":\"" source                    \
 	      "\",\"target\":\"/w\",\"read_only\":false,\"options\":[]" x)
@@ -152,6 +154,7 @@ static const struct row create_rows[] = {
 	 "bind_symlink bind_protected"},
 	{"a link that stays inside", BIND("/srv/ws/link", "," HOST("directory", "/srv/ws/b")),
 	 "allow"},
+	{"a place that others can put a link into", BIND("/srv/ws/a", MOVABLE), "bind_movable"},
 	{"a path that nobody looked at", BIND("/srv/ws/a", ""), "bind_symlink"},
 	{"a path that could not be looked at",
 	 BIND("/srv/ws/a", ",\"host\":{\"kind\":\"unknown\"}"), "bind_symlink"},
@@ -603,6 +606,12 @@ static void grants_what_settings_say(void **state)
 		{"egress = {}", W("\"network\":{\"mode\":\"agents\",\"endpoints\":[]}"), "network"},
 		{"egress = {}", W("\"network\":{\"mode\":\"none\",\"endpoints\":[]}"), "allow"},
 		{"mounts = { { \"/srv/ws\" } }", "", "bind"},
+		{"movable_mounts = true", BIND("/srv/ws/a", MOVABLE), "allow"},
+		{"restart, t.movable_mounts = { \"always\" }, true",
+		 "{\"workload\":{\"restart\":\"always\",\"mounts\":[{\"kind\":\"bind\",\"source\":"
+		 "\"/srv/ws/"
+		 "a\",\"read_only\":false,\"options\":[]" MOVABLE "}]}}",
+		 "restart"},
 		{"mounts = { { \"/srv/ws\" } }",
 		 MOUNT("\"kind\":\"bind\",\"source\":\"/srv/ws/"
 		       "a\",\"read_only\":true,\"options\":[]," HOST("directory", "/srv/ws/a")),

@@ -68,6 +68,8 @@ static void children_only_tighten(void **state)
 		{"harden", "{ read_only = false }", "false", "false is more than"},
 		{"redact", "{ \"env\" }", "{}", ""},
 		{"redact", "nil", "{ \"env\" }", ""},
+		{"movable_mounts", "true", "false", ""},
+		{"movable_mounts", "nil", "true", "true is more than"},
 		{"healthchecks", "true", "true", ""},
 		{"healthchecks", "true", "false", ""},
 		{"healthchecks", "false", "true", "true is more than"},
