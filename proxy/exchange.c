@@ -167,6 +167,7 @@ void exchange_destroy(struct exchange *x)
 	lookup_abandon(x);
 	forward_abandon(x);
 	release_body(x);
+	forward_charge(x, 0);
 	buf_fini(&x->held);
 	buf_fini(&x->early);
 	buf_fini(&x->answer.body);

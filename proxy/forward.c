@@ -233,6 +233,7 @@ static void answer_filtered(struct exchange *x)
 		return;
 	}
 	buf_fini(&x->held);
+	forward_charge(x, x->answer.body.size);
 	x->bytes_out += buf_len(&x->answer.body);
 	start_answer(x, ANSWER_LOCAL);
 }
@@ -268,13 +269,24 @@ static void held_complete(struct exchange *x)
 		answer_filtered(x);
 }
 
+void forward_charge(struct exchange *x, size_t bytes)
+{
+	x->worker->held_bytes += bytes - x->charged;
+	x->charged = bytes;
+}
+
 static void take_held(struct exchange *x)
 {
 	struct span s = upcall_body(x->up);
 
 	buf_put(&x->held, s.at, s.len);
 	upcall_take(x->up, s.len);
-	if (buf_spent(&x->held)) {
+	forward_charge(x, x->held.size);
+	if (x->call.reply == REPLY_HELD &&
+	    x->worker->held_bytes > x->worker->conf->limits.bodies_bytes) {
+		forward_abandon(x);
+		fail_with(x, REASON_busy, "the gate holds as many replies as it may");
+	} else if (buf_spent(&x->held)) {
 		forward_abandon(x);
 		fail_with(x, REASON_engine_reply,
 			  "the engine's reply is larger than the gate filters");

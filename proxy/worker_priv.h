@@ -142,6 +142,7 @@ struct exchange {
 	struct upcall *up;
 	struct outgoing out;
 	struct buf held;
+	size_t charged; /* of worker.held_bytes */
 	struct answer answer;
 	struct relay *relay;
 	struct MHD_UpgradeResponseHandle *upgrade;
@@ -171,6 +172,7 @@ struct worker {
 	struct exchange *spare; /* kept for the next requests, linked by next */
 	unsigned spare_count;
 	uint64_t bodies_bytes; /* held by inspected bodies */
+	uint64_t held_bytes; /* held by replies that are filtered, until their callers have them */
 
 	struct audit_client *audit;
 	struct watch audit_watch;
@@ -230,7 +232,8 @@ void forward(struct exchange *x, const struct audit_receipt *receipt);
 void forward_upload(struct exchange *x);
 void forward_abandon(struct exchange *x);
 void forward_timeout(struct exchange *x);
-void forward_check(struct exchange *x); /* go on after check lookups */
+void forward_charge(struct exchange *x, size_t bytes); /* that it holds of a reply */
+void forward_check(struct exchange *x);                /* go on after check lookups */
 
 /* lookup.c */
 void lookup_start(struct exchange *x);

@@ -582,6 +582,7 @@ static void check_invariants(const char *label, const struct world *o)
 	CHECK_INT(label, the_log.granted, the_log.outcomes);
 	CHECK_INT(label, 0, o->worker->exchanges != NULL);
 	CHECK_INT(label, 0, o->worker->bodies_bytes);
+	CHECK_INT(label, 0, o->worker->held_bytes);
 }
 
 /* One that is made otherwise is removed, unless the engine could not be told any more. */
@@ -659,6 +660,25 @@ static void a_worker_ends_at_every_turn(void **state)
 		}
 }
 
+static void what_is_held_is_capped_in_sum(void **state)
+{
+	static const char *const requests[] = {"GET /list" NOTHING, "POST /json" JSON};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		struct world o;
+
+		begin(&o, LOG_GRANTS);
+		conf.limits.bodies_bytes = 100;
+		ask_gate(&o, requests[i]);
+		run(&o, 0);
+		CHECK_INT(requests[i], 503, status_of(&o));
+		CHECK_STR(requests[i], "busy", the_log.reason);
+		check_invariants(requests[i], &o);
+		end(&o);
+	}
+}
+
 /* A log that says nothing: nothing is forwarded, and our end of it is forgotten. */
 static void a_silent_log_lets_nothing_pass(void **state)
 {
@@ -684,6 +704,7 @@ int main(void)
 		cmocka_unit_test(requests_come_to_their_end),
 		cmocka_unit_test(callers_hang_up_at_every_turn),
 		cmocka_unit_test(a_worker_ends_at_every_turn),
+		cmocka_unit_test(what_is_held_is_capped_in_sum),
 		cmocka_unit_test(a_silent_log_lets_nothing_pass),
 		cmocka_unit_test(every_allocation_fails_in_turn),
 	};
