@@ -490,6 +490,9 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 		c->since_ms = c->worker->loop.now_ms;
 		if (c->worker->stopping)
 			give_up(c);
+		/* MHD closes it the next time that it runs, which may be a long time from now. */
+		if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+			c->worker->mhd_due = true;
 	}
 	if (!x) {
 		if (c)
