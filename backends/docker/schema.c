@@ -120,6 +120,7 @@ static const struct docker_field *folded_field(enum docker_schema schema, struct
 /* --- hints --- */
 
 #define DISTANCE_MAX 40 /* longer names get no hint */
+#define HINTS_MAX    8  /* for so many keys of one request; finding one is dear */
 
 static size_t distance(struct span a, const char *b)
 {
@@ -350,7 +351,7 @@ static bool unknown_key(const struct place *p, enum docker_schema schema, const 
 	}
 	bad = docker_refuse(p->call, flat ? REASON_flat_hostconfig : REASON_json_unknown,
 			    place_text(p), NULL);
-	near = flat ? NULL : nearest(schema, p->key);
+	near = flat || p->call->refused.count > HINTS_MAX ? NULL : nearest(schema, p->key);
 	if (near)
 		bad->hint =
 			docker_text(p->call, "Leave it out; the nearest known field is %s.", near);
@@ -429,6 +430,30 @@ static enum reason reason_of(enum jv_fault fault)
 	return of[fault];
 }
 
+#define BODY_VALUES_MAX 16384
+
+/*
+ * Reading takes time by the value, not by the byte, and one worker serves many:
+ * bodies of nothing but small values are refused before they are read.
+ */
+static bool has_too_many_values(struct span s)
+{
+	bool in_string = false;
+	size_t count = 0;
+
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.at[i];
+
+		if (in_string && c == '\\')
+			i++;
+		else if (c == '"')
+			in_string = !in_string;
+		else if (!in_string && c == ',' && ++count > BODY_VALUES_MAX)
+			return true;
+	}
+	return false;
+}
+
 bool docker_body(struct backend_call *call, enum docker_schema schema)
 {
 	struct docker_state *st = docker_state(call);
@@ -438,6 +463,11 @@ bool docker_body(struct backend_call *call, enum docker_schema schema)
 
 	if (st->parsed)
 		return true;
+	if (has_too_many_values(call->req->body)) {
+		docker_refuse(call, REASON_json_limit, "body", NULL)->text =
+			docker_text(call, "the body holds more than %d values", BODY_VALUES_MAX);
+		return false;
+	}
 	if (jv_parse(call->arena, call->req->body, &doc, &fault, &err) < 0) {
 		docker_refuse(call, reason_of(fault), "body", NULL)->text =
 			docker_text(call, "%s", err.msg);

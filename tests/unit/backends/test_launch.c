@@ -572,6 +572,46 @@ static void outlives_a_renewal(void **state)
 	be->ops->close(be);
 }
 
+/* Commas inside of strings are no values. */
+static void reads_only_so_many_values(void **state)
+{
+	static const struct {
+		const char *label, *value;
+		int count;
+		enum step want;
+	} rows[] = {
+		{"many", "\"a\",", 16000, STEP_READY},
+		{"too many", "\"a\",", 17000, STEP_REFUSED},
+		{"commas in a text", ",,\\\"", 17000, STEP_READY},
+	};
+	struct backend *be = opened();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+		struct jv world = drive_json(a, "world.json");
+		bool text = rows[i].value[0] == ',';
+		struct drive d;
+		struct buf b;
+
+		buf_init(&b, 1 << 20);
+		buf_printf(&b, "POST /v1.41/containers/create\n{\"Image\":\"busybox\",\"Cmd\":[%s",
+			   text ? "\"" : "");
+		for (int k = 0; k < rows[i].count; k++)
+			buf_puts(&b, rows[i].value);
+		buf_puts(&b, text ? "\"]}" : "\"z\"]}");
+		drive_start(&d, be, &world);
+		CHECK_INT(rows[i].label, rows[i].want,
+			  drive_request(&d, arena_strndup(a, buf_span(&b).at, buf_len(&b))));
+		if (rows[i].want == STEP_REFUSED)
+			CHECK_INT(rows[i].label, REASON_json_limit, d.call.refused.list[0].reason);
+		drive_end(&d);
+		buf_fini(&b);
+		arena_destroy(a);
+	}
+	be->ops->close(be);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -587,6 +627,7 @@ int main(void)
 		cmocka_unit_test(asks_for_so_much_and_no_more),
 		cmocka_unit_test(remembers_the_engine_for_a_while),
 		cmocka_unit_test(outlives_a_renewal),
+		cmocka_unit_test(reads_only_so_many_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
