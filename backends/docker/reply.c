@@ -169,13 +169,11 @@ static void hide_proxies(const struct editing *e, struct jv *doc)
 }
 
 /* Names stay, so that a person sees what is set. */
-static void hide_env(const struct editing *e, struct jv *doc)
+static struct jv names_of(const struct editing *e, const struct jv *env)
 {
-	struct jv *config = (struct jv *)jv_get(doc, "Config");
-	struct jv *env = config ? (struct jv *)jv_get(config, "Env") : NULL;
 	struct jv names = jv_array();
 
-	for (size_t i = 0; env && env->kind == JV_ARRAY && i < env->count; i++) {
+	for (size_t i = 0; env->kind == JV_ARRAY && i < env->count; i++) {
 		struct span rest = env->items[i].str, name;
 		struct buf b;
 
@@ -187,8 +185,20 @@ static void hide_env(const struct editing *e, struct jv *doc)
 			jv_string(arena_strndup(e->arena, buf_span(&b).at, buf_len(&b))));
 		buf_fini(&b);
 	}
-	if (env)
-		jv_set(e->arena, config, "Env", names);
+	return names;
+}
+
+static void hide_env(const struct editing *e, struct jv *doc)
+{
+	static const char *const keys[] = {"Config", "ContainerConfig"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		struct jv *config = (struct jv *)jv_get(doc, keys[i]);
+		const struct jv *env = config ? jv_get(config, "Env") : NULL;
+
+		if (env)
+			jv_set(e->arena, config, "Env", names_of(e, env));
+	}
 }
 
 static void lower(const struct editing *e, struct jv *doc)
@@ -236,7 +246,7 @@ static struct jv edit(const struct backend_call *call, const struct editing *e, 
 		lower_versions(e, doc);
 	else if (op == OP_SYSTEM_INFO)
 		hide_proxies(e, doc);
-	else if (op == OP_CONTAINER_INSPECT)
+	else if (op == OP_CONTAINER_INSPECT || op == OP_IMAGE_INSPECT)
 		hide_env(e, doc);
 	else if (op == OP_CONTAINER_PRUNE || op == OP_NETWORK_PRUNE || op == OP_VOLUME_PRUNE)
 		return removed(e, doc);

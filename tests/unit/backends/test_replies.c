@@ -197,6 +197,34 @@ static void hides_values_of_environments(void **state)
 	be->ops->close(be);
 }
 
+/* What a commit took over from a container. */
+static void hides_environments_of_images(void **state)
+{
+	static const char body[] = "{\"Id\":\"x\",\"ContainerConfig\":{\"Env\":[\"A=hidden\"]},"
+				   "\"Config\":{\"Env\":[\"A=hidden\"]}}";
+	static const char hidden[] =
+		"{\"Id\":\"x\",\"ContainerConfig\":{\"Env\":[\"A=[redacted]\"]},"
+		"\"Config\":{\"Env\":[\"A=[redacted]\"]}}\n";
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+	struct drive d;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	d.call.redacts_env = true;
+	CHECK_STR("hidden", hidden,
+		  filtered(&d, "GET /v1.41/images/busybox/json", 200, span_of(body)));
+	CHECK_INT("held", REPLY_HELD, d.call.reply);
+	drive_end(&d);
+	drive_start(&d, be, &world);
+	CHECK_INT("ready", STEP_READY, drive_request(&d, "GET /v1.41/images/busybox/json"));
+	CHECK_INT("passed on else", REPLY_STREAM, d.call.reply);
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
 /* A cap is a failure, not half a list. */
 static void fails_when_a_reply_does_not_fit(void **state)
 {
@@ -268,6 +296,7 @@ int main(void)
 		cmocka_unit_test(says_nothing_of_build_caches),
 		cmocka_unit_test(edits_replies),
 		cmocka_unit_test(hides_values_of_environments),
+		cmocka_unit_test(hides_environments_of_images),
 		cmocka_unit_test(fails_when_a_reply_does_not_fit),
 		cmocka_unit_test(keeps_known_headers),
 	};
