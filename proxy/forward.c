@@ -59,10 +59,12 @@ static bool may_take_long(const struct exchange *x)
 	case CLASS_READ:
 		return x->call.op == OP_SYSTEM_EVENTS || x->call.op == OP_CONTAINER_STATS ||
 		       x->call.op == OP_SYSTEM_DF;
+	case CLASS_HOST:
+		return x->call.op == OP_CONTAINER_PRUNE || x->call.op == OP_VOLUME_PRUNE ||
+		       x->call.op == OP_NETWORK_PRUNE;
 	case CLASS_NONE:
 	case CLASS_LAUNCH:
 	case CLASS_POLICY:
-	case CLASS_HOST:
 	case CLASS_COUNT:
 		break;
 	}
