@@ -433,12 +433,19 @@ void jv_write_str(struct buf *out, struct span s)
 	buf_put(out, "\"", 1);
 }
 
+/* A real that is whole stays a real for whoever reads it. */
 static void write_real(struct buf *out, double real)
 {
-	if (isfinite(real))
-		buf_printf(out, "%.17g", real);
-	else
+	char text[40];
+
+	if (!isfinite(real)) {
 		buf_puts(out, "null");
+		return;
+	}
+	snprintf(text, sizeof(text), "%.17g", real);
+	buf_puts(out, text);
+	if (!strpbrk(text, ".e"))
+		buf_puts(out, ".0");
 }
 
 void jv_write(struct buf *out, const struct jv *v)
