@@ -127,10 +127,12 @@ static void forget_receipt(struct exchange *x)
 	x->waits_receipt = x->allow_on_record = false;
 }
 
-/* What was done stays done, and what was denied stays denied, whether it could be told or not. */
+/* What was done stays done, what was denied stays denied, whether it could be told or not. */
 static void cut_short(struct exchange *x)
 {
-	if (strcmp(x->status, "denied") != 0 && (!x->forwarded || exchange_may_release(x)))
+	if (!strcmp(x->status, "denied") || !strcmp(x->status, "unknown"))
+		return;
+	if (!x->forwarded || exchange_may_release(x))
 		x->status = "aborted";
 }
 
@@ -186,7 +188,7 @@ void exchange_destroy(struct exchange *x)
 /* --- answers --- */
 
 /* A caller who sends nothing for that long is given up. */
-static uint64_t upload_deadline(const struct exchange *x)
+uint64_t exchange_upload_deadline(const struct exchange *x)
 {
 	return x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
 }
@@ -194,7 +196,7 @@ static uint64_t upload_deadline(const struct exchange *x)
 void exchange_ready(struct exchange *x)
 {
 	x->state = x->upload_over || x->answer.close ? X_ANSWER : X_DRAIN;
-	x->deadline_ms = x->state == X_DRAIN ? upload_deadline(x) : 0;
+	x->deadline_ms = x->state == X_DRAIN ? exchange_upload_deadline(x) : 0;
 	front_resume(x);
 }
 
@@ -383,7 +385,7 @@ void exchange_head(struct exchange *x, const struct raw_head *raw)
 	x->upload_over = !x->req.has_body;
 	if (x->call.body == BODY_JSON && x->req.has_body) {
 		x->state = X_BODY;
-		x->deadline_ms = upload_deadline(x);
+		x->deadline_ms = exchange_upload_deadline(x);
 		return;
 	}
 	exchange_advance(x);
@@ -399,7 +401,7 @@ static size_t collect(struct exchange *x, struct span piece)
 	buf_put(&x->body, piece.at, piece.len);
 	x->worker->bodies_bytes += x->body.size - before;
 	x->bytes_in += piece.len;
-	x->deadline_ms = upload_deadline(x);
+	x->deadline_ms = exchange_upload_deadline(x);
 	if (buf_spent(&x->body))
 		why = REASON_too_large;
 	else if (x->worker->bodies_bytes > x->worker->conf->limits.bodies_bytes)
@@ -414,13 +416,24 @@ static size_t collect(struct exchange *x, struct span piece)
 static size_t drain(struct exchange *x, struct span piece)
 {
 	x->drained += piece.len;
-	x->deadline_ms = upload_deadline(x);
+	x->deadline_ms = exchange_upload_deadline(x);
 	if (x->drained > DRAIN_MAX) {
 		x->answer.close = true;
 		if (x->state == X_DRAIN)
 			x->state = X_ANSWER;
 	}
 	return piece.len;
+}
+
+/*
+ * What was not taken waits for the service, which may take its time, unless it
+ * answers already: then it may never read on, since its answer is held.
+ */
+static uint64_t service_deadline(const struct exchange *x)
+{
+	if (x->answer.kind == ANSWER_NONE)
+		return 0;
+	return x->worker->loop.now_ms + x->worker->conf->limits.engine_ms;
 }
 
 size_t exchange_upload(struct exchange *x, struct span piece)
@@ -434,8 +447,8 @@ size_t exchange_upload(struct exchange *x, struct span piece)
 			size_t taken = upcall_send(x->up, piece);
 
 			x->bytes_in += taken;
-			/* What was not taken waits for the service, and not for the caller. */
-			x->deadline_ms = taken == piece.len ? upload_deadline(x) : 0;
+			x->deadline_ms = taken == piece.len ? exchange_upload_deadline(x)
+							    : service_deadline(x);
 			return taken;
 		}
 		return drain(x, piece);
@@ -724,7 +737,7 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		break;
 	case X_SENT:
 	case X_HELD:
-		if (x->call.body == BODY_STREAM && !x->upload_over)
+		if (x->call.body == BODY_STREAM && !x->upload_over && !x->suspended)
 			stalled_upload(x);
 		else
 			forward_timeout(x);

@@ -76,11 +76,6 @@ static uint64_t reply_deadline(const struct exchange *x)
 	return may_take_long(x) ? 0 : x->worker->loop.now_ms + x->worker->conf->limits.engine_ms;
 }
 
-static uint64_t upload_deadline(const struct exchange *x)
-{
-	return x->worker->loop.now_ms + x->worker->conf->limits.body_ms;
-}
-
 /*
  * The only function that sends a caller's request.  receipt proves that the
  * decision is durable; only audit/client.c can make one.
@@ -100,7 +95,7 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 	assert(x->permitted);
 	assert(receipt || !op_class_changes_state(operation_class(x->call.op)));
 	x->state = X_SENT;
-	x->deadline_ms = req.streams_body ? upload_deadline(x) : reply_deadline(x);
+	x->deadline_ms = req.streams_body ? exchange_upload_deadline(x) : reply_deadline(x);
 	x->up = upcall_start(x->service->pool, &req, &reply_handlers, x, &err);
 	if (!x->up) {
 		x->service->ops->forget(x->service->backend);
@@ -181,7 +176,7 @@ static void start_answer(struct exchange *x, enum answer_kind kind)
 	x->answer.kind = kind;
 	x->deadline_ms = 0;
 	if (kind == ANSWER_STREAM && x->call.body == BODY_STREAM && !x->upload_over) {
-		x->deadline_ms = upload_deadline(x);
+		x->deadline_ms = exchange_upload_deadline(x);
 		front_resume(x); /* the service may never read the rest: it is drained */
 		return; /* never queued early: forward_upload() does it when the upload is over */
 	}

@@ -224,6 +224,7 @@ void exchange_refuse(struct exchange *x, enum reason reason, const char *field, 
 void exchange_answer_refusal(struct exchange *x);
 void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it */
 void exchange_advance(struct exchange *x);
+uint64_t exchange_upload_deadline(const struct exchange *x);
 bool exchange_may_release(const struct exchange *x);
 
 /* forward.c: sends the judged request and brings the reply back */
