@@ -5,6 +5,7 @@
 #include "rules/tree_priv.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define MEMORY_BYTES ((size_t)8 << 20)
 #define SOURCE_MAX   ((size_t)256 * 1024)
@@ -153,6 +154,14 @@ static int read_protected(lua_State *lua)
 	return 0;
 }
 
+/* Lua names no line where its own stack ends, nor a file where it may choose not to. */
+static bool says_where(const struct err *err, const char *origin)
+{
+	size_t len = strlen(origin);
+
+	return strncmp(err->msg, origin, len) == 0 && err->msg[len] == ':';
+}
+
 /* Seven parameters: the contract has them. NOLINTNEXTLINE(readability-function-size) */
 int luadata_read(struct span text, const char *origin, const struct luadata_word *words,
 		 size_t word_count, struct arena *a, struct jv *ret, struct err *err)
@@ -175,6 +184,8 @@ int luadata_read(struct span text, const char *origin, const struct luadata_word
 		err_wrap(err, "%s:1: the file takes", origin);
 	}
 	sandbox_close(sb);
+	if (result < 0 && !says_where(err, origin))
+		err_wrap(err, "%s:1", origin);
 	if (result < 0)
 		return -1;
 	if (arena_spent(a))

@@ -6,6 +6,9 @@
 
 static const struct luadata_word words[] = {{"log", false}, {"listener", true}, {"backend", true}};
 
+/* 50 each: more levels than Lua's own reader takes. */
+#define DEEP "{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{"
+
 #define COUNT (sizeof(words) / sizeof(*words))
 
 static void reads_data(void **state)
@@ -94,6 +97,9 @@ static void refuses_what_is_no_data(void **state)
 		{"profile \"x\" {}", "c.lua:1: there is no 'profile'"},
 		{"x = 1", "c.lua:1: 'x' cannot be set"},
 		{"error(\"stop\")", "c.lua:1: stop"},
+		{"error(\"stop\", 0)", "c.lua:1: stop"},
+		{"error({})", "c.lua:1: error: argument 1 must be a string"},
+		{"log " DEEP DEEP DEEP DEEP DEEP, "c.lua:1:"},
 		{"\033Lua", "c.lua:1: the file is compiled Lua, not text"},
 	};
 
