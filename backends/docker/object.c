@@ -154,13 +154,29 @@ void docker_step_plain(struct docker *d, struct backend_call *call)
 	docker_speak(d, call);
 }
 
+/* The engine's answer would tell which containers others have, and when they were made. */
+static bool names_own_containers(struct docker *d, struct backend_call *call)
+{
+	static const char *const keys[] = {"before", "since"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct jv *names = jv_get(&docker_state(call)->filters, keys[i]);
+
+		for (size_t k = 0; names && k < names->count; k++)
+			if (!docker_container(d, call, names->items[k].str))
+				return false;
+	}
+	call->object = (struct object){.kind = "", .id = "", .name = "", .owner = ""};
+	return true;
+}
+
 void docker_step_list(struct docker *d, struct backend_call *call)
 {
 	if (!docker_filters_read(call))
 		return;
 	if (call->sees_all)
 		call->reply = REPLY_STREAM;
-	else
+	else if (call->op != OP_CONTAINER_LIST || names_own_containers(d, call))
 		docker_filters_and(call, "label",
 				   docker_text(call, "%s=%s", GATE_LABEL_OWNER, call->owner));
 	docker_speak(d, call);
