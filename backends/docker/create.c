@@ -173,8 +173,8 @@ static int set_scratch(struct backend_call *call, struct span value, struct err 
 		return err_set(err, ERR_CONFIG, "path:bytes is expected");
 	if (!tmpfs)
 		tmpfs = jv_set(call->arena, host, "Tmpfs", jv_object());
-	jv_set_span(call->arena, tmpfs, path,
-		    jv_string(docker_text(call, "size=%.*s,noexec,nosuid,nodev", SPAN_FMT(bytes))));
+	jv_set(call->arena, tmpfs, docker_text(call, "%.*s", SPAN_FMT(path)),
+	       jv_string(docker_text(call, "size=%.*s,noexec,nosuid,nodev", SPAN_FMT(bytes))));
 	return 0;
 }
 

@@ -68,41 +68,59 @@ static void refuses_what_it_does_not_know(void **state)
 	}
 }
 
+struct tally {
+	int refused, ready;
+};
+
+static void try_with(size_t cap, const char *request, const struct jv *world, struct tally *ret)
+{
+	struct backend *be = opened(backend_find("docker"));
+	struct arena *small = arena_create(cap), *whole;
+	enum step step;
+	struct drive d;
+
+	drive_start(&d, be, world);
+	whole = d.arena;
+	d.small = small;
+	step = drive_request(&d, request);
+	ret->refused += step == STEP_REFUSED;
+	ret->ready += step == STEP_READY;
+	if (step == STEP_READY)
+		CHECK_INT("spent", 0, arena_spent(small));
+	else
+		CHECK_INT("why", 1, d.call.refused.count > 0);
+	d.arena = whole;
+	drive_end(&d);
+	arena_destroy(small);
+	be->ops->close(be);
+}
+
 /* However little memory a call may take, it ends in a refusal or as it should. */
 static void runs_out_of_memory_safely(void **state)
 {
-	static const char body[] = "{\"Image\":\"busybox\",\"HostConfig\":{\"Binds\":[\"/a:/b\"],"
-				   "\"CapAdd\":[\"SYS_ADMIN\"],\"Memory\":1}}";
+	static const char *const requests[] = {
+		"POST /v1.41/containers/create\n"
+		"{\"Image\":\"busybox\",\"HostConfig\":{\"Binds\":[\"/a:/b\"],"
+		"\"CapAdd\":[\"SYS_ADMIN\"],\"Memory\":1}}",
+		"POST "
+		"/v1.41/commit?container=run&repo=x\n{\"Env\":[\"A=b\"],\"Labels\":{\"a\":\"b\"}}",
+		"GET /v1.41/images/get?names=busybox&names=reg.example/team/app:1",
+		"POST /v1.41/images/busybox/tag?repo=x&tag=1",
+		"POST /v1.41/images/reg.example/team/app/push?tag=1",
+		"POST /v1.41/volumes/prune?filters=%7B%22label%22%3A%5B%22a%22%5D%7D",
+	};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
-	int refused = 0, ready = 0;
 
 	(void)state;
-	for (size_t cap = 1; cap < 400000; cap += cap < 20000 ? 97 : 4001) {
-		struct backend *be = opened(backend_find("docker"));
-		struct arena *small = arena_create(cap), *whole;
-		enum step step;
-		struct drive d;
-		char text[512];
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		struct tally t = {0, 0};
 
-		snprintf(text, sizeof(text), "POST /v1.41/containers/create\n%s", body);
-		drive_start(&d, be, &world);
-		whole = d.arena;
-		d.small = small;
-		step = drive_request(&d, text);
-		refused += step == STEP_REFUSED;
-		ready += step == STEP_READY;
-		if (step == STEP_READY)
-			CHECK_INT("spent", 0, arena_spent(small));
-		else
-			CHECK_INT("why", 1, d.call.refused.count > 0);
-		d.arena = whole;
-		drive_end(&d);
-		arena_destroy(small);
-		be->ops->close(be);
+		for (size_t cap = 1; cap < 400000; cap += cap < 20000 ? 97 : 4001)
+			try_with(cap, requests[i], &world, &t);
+		CHECK_INT(requests[i], 1, t.refused > 5);
+		CHECK_INT(requests[i], 1, t.ready > 5);
 	}
-	CHECK_INT("refused", 1, refused > 50);
-	CHECK_INT("ready", 1, ready > 5);
 	arena_destroy(a);
 }
 
