@@ -43,6 +43,7 @@ def suites(long):
         Suite("scene-unprivileged", [tests / "scene/run", "--unprivileged"], 300, GCC, quick=False,
               env=gcc),
         Suite("e2e", [tests / "e2e/run"], 420, GCC, quick=False, env=gcc),
+        Suite("clients", [tests / "clients/run"], 360, GCC, quick=False, env=gcc),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
         Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else [])], 300, GCC,

@@ -30,6 +30,9 @@ services:
     command: [sh, -c, "echo client is up; sleep 600"]
     networks: {{inner: {{aliases: [other-name]}}}}
     depends_on: {{web: {{condition: service_healthy}}}}
+  tool:
+    image: {APP}
+    networks: [inner]
 volumes: {{data: {{}}}}
 networks: {{inner: {{driver: bridge}}}}
 """
@@ -53,7 +56,7 @@ def test_compose(place):
         return place.run("docker-compose", "--no-ansi", *arguments, cwd=folder,
                          env={"COMPOSE_INTERACTIVE_NO_CLI": "1"})
 
-    compose("up", "-d").want(errors="Creating project_client_1 ... done")
+    compose("up", "-d", "client").want(errors="Creating project_client_1 ... done")
     listed = compose("ps").want().out
     if listed.count(" Up ") != 2 or "(healthy)" not in listed:
         raise Trouble(f"compose ps: {listed}")
@@ -63,7 +66,10 @@ def test_compose(place):
     compose("logs", "client").want(out="client is up")
     compose("stop", "-t", "0", "client").want()
     compose("up", "-d", "-t", "0", "--force-recreate", "client").want()
-    compose("run", "--rm", "-T", "client", "echo", "one-off").want(out="one-off")
+    compose("run", "--rm", "-T", "tool", "echo", "one-off").want(out="one-off")
+    # A second container of a service that is up gets legacy links to the first.
+    done = compose("run", "--rm", "-T", "client", "echo", "one-off").want(1, errors="Use a network")
+    place.refused(done.errors, "link")
     compose("down", "-v", "-t", "0").want(errors="Removing network project_inner")
     left = place.direct("ps", "-aq", "--filter", "label=com.docker.compose.project").want().out
     left += place.direct("volume", "ls", "-q", "--filter", "name=project_data").want().out

@@ -122,7 +122,15 @@ def test_silent_streams(place):
         raise Trouble("events are deaf after the silence")
     for stream in (events, logs, wait, attach, command):
         stream.sock.close()
+    proc.until("the gate lets go of who hung up", 3, lambda: not connections(path))
     want(place, "DELETE", f"/v1.41/containers/{ident}?force=1", 204)
+
+
+def connections(path):
+    """How many are open on a listening socket, on its side."""
+    with open("/proc/net/unix", encoding="utf-8") as table:
+        rows = [line.split() for line in table]
+    return sum(row[-1] == str(path) and row[5] == "03" for row in rows)
 
 
 def test_stats(place):
