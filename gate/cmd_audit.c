@@ -103,6 +103,8 @@ static void print_text(const char *dir, const struct args *args, const struct ve
 	fprintf(out, "%s: %s\n", dir, result_name(r->result));
 	if (*r->what)
 		fprintf(out, "  what is wrong      %s\n", r->what);
+	if (!r->records && r->result == VERIFY_UNREADABLE)
+		return;
 	if (r->result != VERIFY_FINE && r->bad_seq)
 		fprintf(out, "  first wrong record %" PRIu64 "\n", r->bad_seq);
 	fprintf(out, "  records            %" PRIu64 " (%" PRIu64 " to %" PRIu64 ")\n", r->records,

@@ -1,11 +1,13 @@
 #include "gate/command.h"
 
 #include "backends/backend.h"
+#include "gate/base/jv.h"
 #include "gate/http_get.h"
 #include "gate/nearest.h"
 #include "gate/serve.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define LIMIT_MS  10000
 #define LISTING   "/containers/json?limit=1"
@@ -40,6 +42,28 @@ static int target_of(const struct conf_backend *conf, char *ret, size_t size, st
 	return 0;
 }
 
+/* The text of {"message":TEXT}, whose lines are meant to be read; else the bytes as they are. */
+static void print_refusal(struct span body)
+{
+	struct arena *a = arena_create(65536);
+	const char *message = "";
+	enum jv_fault fault;
+	struct err err = {0};
+	struct jv tree;
+
+	if (a && jv_parse(a, body, &tree, &fault, &err) == 0)
+		message = jv_str(&tree, "message", "");
+	if (*message)
+		printf("%s\n", message);
+	else
+		printf("%.*s\n", (int)(body.len < SHOWN_MAX ? body.len : SHOWN_MAX), body.at);
+	if (strstr(message, "[identity_unknown,"))
+		printf("health asks as the user who runs it (uid %u): run it as one of the "
+		       "listener's identities.\n",
+		       (unsigned)geteuid());
+	arena_destroy(a);
+}
+
 static int ask(const struct conf_listener *l, const char *target)
 {
 	struct err err = {0};
@@ -50,12 +74,13 @@ static int ask(const struct conf_listener *l, const char *target)
 		printf("listener %s: %s\n", l->name, err.msg);
 		return EXIT_NO;
 	}
-	if (status == 200)
+	if (status == 200) {
 		printf("listener %s: GET %s works\n", l->name, target);
-	else
-		printf("listener %s: GET %s was answered with status %d: %.*s\n", l->name, target,
-		       status, (int)(buf_len(&body) < SHOWN_MAX ? buf_len(&body) : SHOWN_MAX),
-		       buf_span(&body).at);
+	} else {
+		printf("listener %s: GET %s was answered with status %d: ", l->name, target,
+		       status);
+		print_refusal(buf_span(&body));
+	}
 	buf_fini(&body);
 	return status == 200 ? EXIT_YES : EXIT_NO;
 }

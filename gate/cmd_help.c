@@ -76,6 +76,24 @@ static void overview(FILE *out)
 	      out);
 }
 
+/* "audit" is no verb, but there are two that begin with it. */
+static bool family_help(const char *topic, FILE *out)
+{
+	size_t len = strlen(topic), n = 0;
+	const struct command *c;
+
+	for (size_t i = 0; (c = command_at(i)); i++) {
+		const char *name = command_name(c);
+
+		if (strncmp(name, topic, len) != 0 || name[len] != ' ')
+			continue;
+		if (n++)
+			fputc('\n', out);
+		command_help(c, out);
+	}
+	return n > 0;
+}
+
 static int unknown_topic(const char *topic)
 {
 	char hint[NEAREST_TEXT_MAX];
@@ -87,7 +105,9 @@ static int unknown_topic(const char *topic)
 		nearest_try(&near, command_name(c));
 	for (size_t i = 0; i < TABLES; i++)
 		nearest_try(&near, tables[i].name);
-	err_set(&err, ERR_INPUT, "there is no help on '%s'%s", topic, nearest_text(&near, hint));
+	err_set(&err, ERR_INPUT,
+		"there is no help on '%s'%s; 'sallyport help' lists verbs and tables", topic,
+		nearest_text(&near, hint));
 	return command_failed(&err);
 }
 
@@ -112,7 +132,7 @@ int run_help(const struct args *args)
 			command_help(c, stdout);
 			return EXIT_YES;
 		}
-	return unknown_topic(topic);
+	return family_help(topic, stdout) ? EXIT_YES : unknown_topic(topic);
 }
 
 int run_version(const struct args *args)

@@ -5,6 +5,7 @@
 #include "gate/listen.h"
 #include "gate/serve.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #define LIMIT_MS   5000
@@ -64,7 +65,11 @@ static int show(const char *socket, const struct args *args, struct arena *a)
 
 	buf_init(&text, STATUS_MAX);
 	if (read_status(socket, &text, &err) < 0) {
-		printf("not running: %s\n", err.msg);
+		if (err.sys == EACCES)
+			printf("not known: %s; only root and the gate's own user may ask\n",
+			       err.msg);
+		else
+			printf("not running: %s\n", err.msg);
 		buf_fini(&text);
 		return EXIT_NO;
 	}

@@ -10,6 +10,8 @@ static void help_row(FILE *out, const struct config *defaults, const struct conf
 
 		fprintf(out, "    %-20s %llu to %llu %s", "", (unsigned long long)row->min,
 			(unsigned long long)row->max, row->unit);
+		if (strcmp(row->unit, "bytes") == 0)
+			fputs(", or a text such as \"64KiB\", \"1MiB\", \"2GiB\"", out);
 		if (n)
 			fprintf(out, "; default %llu", (unsigned long long)n);
 		fputs("\n", out);

@@ -73,7 +73,8 @@ static int bind_to(int fd, const char *path, const struct listen_access *access,
 	rc = bind(fd, (const struct sockaddr *)&addr, sizeof(addr));
 	umask(before);
 	if (rc < 0)
-		return err_sys(err, "bind %s", path);
+		return err_sys(err, errno == ENOENT ? "its folder must exist: bind %s" : "bind %s",
+			       path);
 	/* Listening first: who waits for the file to appear can connect from then on. */
 	if (listen(fd, BACKLOG) < 0)
 		err_sys(err, "listen on %s", path);
