@@ -239,7 +239,10 @@ static int lock_directory(struct audit_log *l, struct err *err)
 {
 	l->dir_fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->dir_fd < 0 || fstat(l->dir_fd, &l->dir_stat) < 0)
-		return err_sys(err, "open the log directory %s", l->dir);
+		return err_sys(err,
+			       "open the log directory %s (its user must be able to enter each "
+			       "folder above it)",
+			       l->dir);
 	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (l->lock_fd < 0 || fstat(l->lock_fd, &l->lock_stat) < 0)
 		return err_sys(err, "open %s/lock", l->dir);
