@@ -35,9 +35,14 @@ check "runtime" {
 		if strength[level or ""] and strength[level] >= strength[min] then return end
 		local text = "the isolation would be " .. (level or "unknown") .. ", the profile asks for "
 			.. min .. why_lower(isolation)
+		local good = good_enough(isolation, min)
+		local hint = "Runtimes of this engine that reach it: " .. listed(good) .. "."
+		for name in each(good) do
+			-- Where this runtime would do, any other would be lowered just the same.
+			if name == isolation.runtime then hint = "Leave out what lowers it." end
+		end
 		refuse("runtime", { field = "isolation.runtime", value = isolation.runtime,
 			unknown = level == nil, text = text,
-			hint = "Runtimes of this engine that reach it: "
-				.. listed(good_enough(isolation, min)) .. "." })
+			hint = hint })
 	end,
 }

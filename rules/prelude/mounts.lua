@@ -86,7 +86,10 @@ local function check_bind(req, granted, mount)
 	end
 	protected()
 	if host.movable == true and not granted.movable_mounts then
-		no("bind_movable")
+		refuse("bind_movable", { field = mount.field, value = mount.given or mount.source,
+			hint = "Mount a path whose parents only root can write, such as the very path that the"
+				.. " profile names, or have the profile say movable_mounts = true. "
+				.. mounts_hint(req, granted) })
 	end
 	if not mountable[host.kind] then
 		no("bind", "a " .. host.kind .. " of the host may not be mounted, only files and directories")
