@@ -141,17 +141,19 @@ def test_lifecycle(client, _place):
     client.docker("rm", "-v", other).want(out=other)
 
 
-def test_ports(client, place):
-    name = name_of(client, "web")
-    client.docker("run", "-d", "--name", name, "-p", "127.0.0.1::8080", "--expose", "9090", APP, "httpd", "-f",
-                  "-p", "8080", "-h", "/etc").want()
+def test_ports(client, _place):
+    # On a network of its own: engines side by side give addresses of docker0 out twice.
+    name, network = name_of(client, "web"), name_of(client, "ports")
+    client.docker("network", "create", network).want()
+    client.docker("run", "-d", "--name", name, "--network", network, "-p", "127.0.0.1::8080",
+                  "--expose", "9090", APP, "httpd", "-f", "-p", "8080", "-h", "/etc").want()
     where = client.docker("port", name, "8080").want().out.strip()
     proc.until("the published port answers", 20, lambda: fetch(f"http://{where}/passwd"), pause=0.05)
     if b"agent" not in fetch(f"http://{where}/passwd"):
         raise Trouble("the published port leads somewhere else")
     client.docker("rm", "-f", name).want()
+    client.docker("network", "rm", network).want()
     client.docker("run", "--rm", "-P", "--expose", "8080", APP, "true").want()
-    del place
 
 
 def fetch(address):
@@ -220,7 +222,7 @@ def test_events(client, _place):
     process.wait(20)
 
 
-def test_looking(client, place):
+def test_looking(client, _place):
     name = client.sleeper(options=("--label", "team.role=looked-at"))
     client.docker("ps", "-a", "-s", "--no-trunc", "--filter", "label=team.role=looked-at", "--filter",
                   "status=running", "-n", "5").want(out=name)
@@ -235,7 +237,6 @@ def test_looking(client, place):
     client.docker("info").want(out="Server Version: 20.10")
     client.docker("version", "--format", "{{.Server.APIVersion}}").want(out="1.41")
     client.docker("rm", "-f", name).want()
-    del place
 
 
 def test_images(client, place):

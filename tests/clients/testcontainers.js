@@ -31,7 +31,10 @@ const checks = {
 	},
 
 	async port_and_log() {
+		// On a network of its own: engines side by side give addresses of docker0 out twice.
+		const network = await new Network().start();
 		const container = await new GenericContainer(APP)
+			.withNetwork(network)
 			.withCommand(["sh", "-c", "echo ready; exec httpd -f -p 8080 -h /w"])
 			.withExposedPorts(8080)
 			.withCopyContentToContainer([{ content: "carried", target: "/w/file" }])
@@ -41,6 +44,7 @@ const checks = {
 			.start();
 		equal("what is served", await served(`http://127.0.0.1:${container.getMappedPort(8080)}/file`), "carried");
 		await container.stop({ remove: true, removeVolumes: true });
+		await network.stop();
 	},
 
 	async health() {
