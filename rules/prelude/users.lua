@@ -4,9 +4,10 @@
 -- one kernel bug away from being root outside.  A name that is not a number
 -- means whatever the image says, so only numbers are known not to be root.
 
+-- Engines take "0x3e8" or "1000 " for a name, which the container's own files may give any number.
 local function is_plain_group(name)
 	local id = tonumber(name)
-	return math.type(id) == "integer" and id >= 1000 and id < 4294967295
+	return math.type(id) == "integer" and id .. "" == name and id >= 1000 and id < 4294967295
 end
 
 check "user" {

@@ -246,6 +246,10 @@ static const struct row create_rows[] = {
 	{"a group that wraps to root's", W("\"user\":{\"groups\":[{\"name\":\"4294967296\"}]}"),
 	 "user"},
 	{"a group in hexadecimal", W("\"user\":{\"groups\":[{\"name\":\"0x0\"}]}"), "user"},
+	{"a group's name that reads as a number", W("\"user\":{\"groups\":[{\"name\":\"0x7d0\"}]}"),
+	 "user"},
+	{"a group's name with a space behind", W("\"user\":{\"groups\":[{\"name\":\"2000 \"}]}"),
+	 "user"},
 	{"a plain group", W("\"user\":{\"groups\":[{\"name\":\"2000\",\"field\":\"f\"}]}"),
 	 "allow"},
 
