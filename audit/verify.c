@@ -118,7 +118,8 @@ static int check_anchor(struct verifier *v, const struct line *line)
 	if (v->anchor && v->anchor->seq == v->seq &&
 	    memcmp(&v->anchor->hash, &line->hash, sizeof(line->hash)) != 0)
 		return bad(v, VERIFY_CUT,
-			   "it is not the record of the receipt: the log was rewritten");
+			   "it is not the record of the receipt: the log was rewritten, or the "
+			   "receipt is of another log");
 	return 0;
 }
 

@@ -198,9 +198,10 @@ bool serve_engine_groups(struct serve *s)
 	    memcmp(want.groups, now->groups, want.group_count * sizeof(gid_t)) == 0)
 		return false;
 	*now = want;
-	for (size_t i = 0; i < want.group_count; i++)
-		if (want.groups[i] == 0)
-			log_line("an engine's socket belongs to the group root, so workers get it; "
-				 "give the socket a group of its own");
+	for (size_t i = 0; i < c->proxy.backend_count; i++)
+		if (engine_group(c, i, &gid) && gid == 0)
+			log_line("%s belongs to the group root, so workers get that group; give "
+				 "the socket a group of its own",
+				 c->proxy.backends[i].socket);
 	return true;
 }
