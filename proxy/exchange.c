@@ -1,11 +1,10 @@
 /*
  * One request, from its head to its answer.  The states are in worker_priv.h;
- * each function below moves an exchange on by one of them.  What is sent to
- * the service, and what comes back, is forward.c's.
+ * each function below moves an exchange on by one of them.  What is decided is
+ * judge.c's; what is sent to the service, and what comes back, forward.c's.
  */
 #include "gate/base/clock.h"
 #include "gate/base/uuid.h"
-#include "proxy/decide.h"
 #include "proxy/worker_priv.h"
 
 #include <stdio.h>
@@ -200,84 +199,6 @@ void exchange_ready(struct exchange *x)
 	front_resume(x);
 }
 
-/* The refusals of the decision become the caller's answer. */
-void exchange_answer_refusal(struct exchange *x)
-{
-	const struct violation *first = &x->decision.violations.list[0];
-	struct buf message;
-
-	buf_init(&message, 65536);
-	refusal_message(x, &message);
-	buf_put(&message, "", 1);
-	x->answer.kind = ANSWER_LOCAL;
-	x->answer.status = x->http = reason_status(first->reason);
-	if (!strcmp(x->status, "fail") && x->http < 500)
-		x->status = "denied";
-	buf_clear(&x->answer.body);
-	x->service->ops->refusal(buf_spent(&message) ? "refused" : buf_span(&message).at,
-				 &x->answer.body, &x->answer.content_type);
-	buf_fini(&message);
-	exchange_ready(x);
-}
-
-static void on_denial_recorded(void *arg, const struct audit_receipt *receipt);
-
-/*
- * A denial of what would change state is on disk before it is told, if the log
- * can take it; a log that cannot never turns it into anything else.
- */
-static void deny(struct exchange *x)
-{
-	struct record r;
-
-	x->permitted = false;
-	if (x->worker->check) {
-		check_print(x);
-		exchange_answer_refusal(x);
-		return;
-	}
-	if (op_class_changes_state(operation_class(x->call.op)) && !x->decided) {
-		x->decided = true;
-		trail_decision(x, &r, x->arena);
-		if (audit_require(x->worker->audit, &r, on_denial_recorded, x) == 0) {
-			x->waits_receipt = true;
-			x->state = X_RECORD;
-			return;
-		}
-	}
-	exchange_answer_refusal(x);
-}
-
-static void keep_receipt(struct exchange *x, const struct audit_receipt *receipt)
-{
-	char hex[HASH_HEX_LEN + 1];
-
-	hash_hex(&receipt->hash, hex);
-	snprintf(x->receipt, sizeof(x->receipt), "%s;%llu;%s", receipt->log,
-		 (unsigned long long)receipt->seq, hex);
-}
-
-static void on_denial_recorded(void *arg, const struct audit_receipt *receipt)
-{
-	struct exchange *x = arg;
-
-	x->waits_receipt = false;
-	if (receipt)
-		keep_receipt(x, receipt);
-	exchange_answer_refusal(x);
-}
-
-void exchange_refuse(struct exchange *x, enum reason reason, const char *field, const char *text)
-{
-	struct violation *v = violations_add(&x->call.refused, reason);
-
-	v->field = field;
-	v->text = text;
-	x->decision.violations = x->call.refused;
-	x->decision.verdict = x->decision.would = VERDICT_DENY;
-	deny(x);
-}
-
 /* --- the head --- */
 
 static bool type_is_listed(const char *list, const char *type)
@@ -364,22 +285,13 @@ static bool head_refused(struct exchange *x, const struct raw_head *raw)
 	return x->call.refused.count > 0;
 }
 
-static void deny_refused(struct exchange *x)
-{
-	x->decision.verdict = x->decision.would = VERDICT_DENY; /* the rules may have allowed it */
-	x->decision.violations = x->call.refused;
-	x->decision.profile = x->profile ? profile_name(x->profile) : "";
-	x->decision.profile_hash = x->profile ? profile_hash(x->profile) : "";
-	deny(x);
-}
-
 void exchange_head(struct exchange *x, const struct raw_head *raw)
 {
 	if (head_refused(x, raw)) {
 		if (!x->call.refused.count)
 			violations_add(&x->call.refused, REASON_internal);
 		x->upload_over = !x->req.has_body;
-		deny_refused(x);
+		exchange_deny(x);
 		return;
 	}
 	x->upload_over = !x->req.has_body;
@@ -496,170 +408,6 @@ void exchange_upload_end(struct exchange *x)
 	case X_REPLYING:
 	case X_RELAY:
 	case X_OVER:
-		break;
-	}
-}
-
-/* --- judging --- */
-
-static void make_facts(struct exchange *x)
-{
-	const struct question q = {
-		.op = x->call.op,
-		.who = &x->conn->who,
-		.backend = x->service->conf->name,
-		.workload = &x->call.workload.facts,
-	};
-	struct question full = q;
-	struct jv object = jv_object();
-
-	if (x->call.object.kind && *x->call.object.kind) {
-		jv_set(x->arena, &object, "kind", jv_string(x->call.object.kind));
-		jv_set(x->arena, &object, "id", jv_string(x->call.object.id));
-		jv_set(x->arena, &object, "name", jv_string(x->call.object.name));
-		jv_set(x->arena, &object, "mine", jv_bool(x->call.object.mine));
-		full.object = &object;
-	}
-	x->facts = engine_facts(x->arena, &full);
-	x->has_facts = true;
-}
-
-/* What the profile wants filled in is applied before anything is judged. */
-static int harden(struct exchange *x)
-{
-	struct decision *d = &x->decision;
-	struct err err = {0};
-
-	if (operation_class(x->call.op) != CLASS_LAUNCH || !profile_hardens(x->profile))
-		return 0;
-	if (engine_harden(x->worker->rules, x->profile, &x->facts, x->arena, d->changes,
-			  &d->change_count, &err) == 0 &&
-	    (!d->change_count || x->service->ops->apply(x->service->backend, &x->call, d->changes,
-							d->change_count, &err) == 0)) {
-		if (d->change_count)
-			make_facts(x);
-		return 0;
-	}
-	d->change_count = 0;
-	exchange_refuse(x, err.kind == ERR_LIMIT ? REASON_rule_limit : REASON_rule_error, "",
-			arena_strndup(x->arena, err.msg, strlen(err.msg)));
-	return -1;
-}
-
-static void on_decision_recorded(void *arg, const struct audit_receipt *receipt)
-{
-	struct exchange *x = arg;
-
-	x->waits_receipt = false;
-	if (!receipt) {
-		x->allow_on_record =
-			false; /* should it be there all the same, its client ends it */
-		exchange_refuse(x, REASON_audit_unavailable, "", "");
-		return;
-	}
-	keep_receipt(x, receipt);
-	if (x->gone && exchange_may_release(x)) {
-		x->status = "aborted"; /* nobody waits for it, and nothing was sent */
-		exchange_ready(x);
-		return;
-	}
-	forward(x, receipt);
-}
-
-static void record_and_forward(struct exchange *x)
-{
-	struct record r;
-
-	if (forward_prepare(x) < 0)
-		return;
-	if (!op_class_changes_state(operation_class(x->call.op))) {
-		forward(x, NULL);
-		return;
-	}
-	trail_decision(x, &r, x->arena);
-	if (arena_spent(x->arena)) {
-		exchange_refuse(x, REASON_no_memory, "", ""); /* the record would lack its facts */
-		return;
-	}
-	x->decided = true;
-	x->state = X_RECORD;
-	x->deadline_ms = 0; /* the audit client has its own limit */
-	if (audit_require(x->worker->audit, &r, on_decision_recorded, x) < 0) {
-		exchange_refuse(x, REASON_audit_unavailable, "", "");
-		return;
-	}
-	x->allow_on_record = true;
-	x->waits_receipt = true;
-}
-
-/* Rules speak of facts; a caller knows the fields of the request. */
-static void name_fields(struct exchange *x)
-{
-	struct violations *list = &x->decision.violations;
-	const struct fact_name *names = x->service->ops->fact_names;
-
-	for (size_t i = 0; i < list->count; i++)
-		for (const struct fact_name *n = names; n->fact; n++)
-			if (!strcmp(list->list[i].field, n->fact))
-				list->list[i].field = n->field;
-}
-
-static void judge(struct exchange *x)
-{
-	struct judgement j = {.engine = x->worker->rules,
-			      .profile = x->profile,
-			      .op = x->call.op,
-			      .refused = &x->call.refused};
-
-	if (profile_grant(x->profile, x->call.op) == GRANT_JUDGE) {
-		make_facts(x);
-		if (harden(x) < 0)
-			return;
-		j.facts = &x->facts;
-	}
-	if (arena_spent(x->arena)) {
-		exchange_refuse(x, REASON_no_memory, "", "");
-		return;
-	}
-	x->permitted = decide(&j, x->arena, &x->decision);
-	name_fields(x);
-	if (!x->permitted) {
-		deny(x);
-	} else if (x->worker->check) {
-		check_print(x);
-		x->permitted = false;
-		x->answer.kind = ANSWER_LOCAL;
-		x->answer.status = 200;
-		exchange_ready(x);
-	} else if (x->call.instead.reason != REASON_NONE) {
-		x->permitted = false;
-		*violations_add(&x->call.refused, x->call.instead.reason) = x->call.instead;
-		deny_refused(x);
-	} else {
-		record_and_forward(x);
-	}
-}
-
-/* The adapter reads, asks for lookups, reads on, until it knows enough. */
-void exchange_advance(struct exchange *x)
-{
-	x->call.now_ms = x->worker->loop.now_ms;
-	switch (x->service->ops->step(x->service->backend, &x->call)) {
-	case STEP_REFUSED:
-		if (!x->call.refused.count)
-			violations_add(&x->call.refused, REASON_internal);
-		deny_refused(x);
-		break;
-	case STEP_LOOKUP:
-		if (++x->steps > STEPS_MAX) {
-			exchange_refuse(x, REASON_internal, "", "the adapter asks without end");
-			break;
-		}
-		x->state = X_LOOKUP;
-		lookup_start(x);
-		break;
-	case STEP_READY:
-		judge(x);
 		break;
 	}
 }

@@ -219,11 +219,12 @@ void exchange_free_spare(struct worker *w);
 void exchange_tick(struct exchange *x, uint64_t now_ms);
 void exchange_relay(struct exchange *x, int caller_fd, struct span extra);
 
-/* exchange.c: called by the parts below */
+/* exchange.c and judge.c: called by the parts below */
 void exchange_refuse(struct exchange *x, enum reason reason, const char *field, const char *text);
 void exchange_answer_refusal(struct exchange *x);
 void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it */
 void exchange_advance(struct exchange *x);
+void exchange_deny(struct exchange *x); /* call.refused says why */
 uint64_t exchange_upload_deadline(const struct exchange *x);
 bool exchange_may_release(const struct exchange *x);
 
