@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COUNT = re.compile(r"^(\d+) passed, (\d+) failed\s*$", re.M)
 MESON = re.compile(r"^(Ok|Expected Fail|Fail|Unexpected Pass|Timeout):\s+(\d+)\s*$", re.M)
 
-GCC, SANITIZED, CLANG = (ROOT / name for name in ("build-gcc", "build-sanitized", "build-clang"))
+GCC, SANITIZED, CLANG, FUZZ = (ROOT / name for name in (
+    "build-gcc", "build-sanitized", "build-clang", "build-fuzz"))
 
 # Requests for huge memory must be able to fail, as they do without a sanitizer.
 SANITIZERS = {"ASAN_OPTIONS": "allocator_may_return_null=1:abort_on_error=1:detect_leaks=1",
@@ -44,6 +45,11 @@ def suites(long):
               env=gcc),
         Suite("e2e", [tests / "e2e/run"], 420, GCC, quick=False, env=gcc),
         Suite("clients", [tests / "clients/run"], 360, GCC, quick=False, env=gcc),
+        Suite("differential", [tests / "differential/run", "--requests",
+                               "100000" if long else "10000"], 3600 if long else 420, GCC,
+              quick=False, env=gcc),
+        Suite("fuzz", [tests / "fuzz/run", "--seconds", "60" if long else "4"],
+              900 if long else 120, FUZZ, quick=False, env={"FUZZ_BUILD": str(FUZZ)}),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
         Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else [])], 300, GCC,
@@ -57,6 +63,8 @@ BUILDS = {
     SANITIZED: (["--buildtype=debugoptimized", "-Db_sanitize=address,undefined",
                  "-Db_lundef=false"], {"CC": "gcc"}),
     CLANG: (["--buildtype=debugoptimized"], {"CC": "clang"}),
+    FUZZ: (["--buildtype=debugoptimized", "-Dlibfuzzer=true", "-Db_sanitize=address,undefined",
+            "-Db_lundef=false"], {"CC": "clang"}),
 }
 
 
