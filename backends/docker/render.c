@@ -73,14 +73,20 @@ static void write_asked(const struct backend_call *call, struct buf *out)
 
 /* --- head --- */
 
+/* A push without a login says so: engines would look for one in a body. */
 static void write_registry_auth(const struct backend_call *call, struct buf *out)
 {
 	const struct canonical *req = call->req;
+	bool found = false;
 
-	for (size_t i = 0; i < req->header_count; i++)
-		if (span_is(req->headers[i].key, "x-registry-auth"))
-			buf_printf(out, "X-Registry-Auth: %.*s\r\n",
-				   SPAN_FMT(req->headers[i].value));
+	for (size_t i = 0; i < req->header_count; i++) {
+		if (!span_is(req->headers[i].key, "x-registry-auth"))
+			continue;
+		buf_printf(out, "X-Registry-Auth: %.*s\r\n", SPAN_FMT(req->headers[i].value));
+		found = true;
+	}
+	if (!found && call->op == OP_IMAGE_PUSH)
+		buf_puts(out, "X-Registry-Auth: e30=\r\n");
 }
 
 static void write_body_head(const struct backend_call *call, struct outgoing *ret)
