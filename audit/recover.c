@@ -33,10 +33,12 @@ struct scan {
 
 static int damaged(struct err *err, const char *segment, uint64_t seq, const char *what)
 {
-	return err_set(err, ERR_INPUT,
-		       "the audit log is damaged: %s, record %llu: %s; nothing was changed; run "
-		       "`sallyport audit verify`",
-		       segment, (unsigned long long)seq, what);
+	return err_set(
+		err, ERR_INPUT,
+		"the audit log is damaged: %s, record %llu: %s; nothing was changed; run "
+		"`sallyport audit verify`, then keep the folder elsewhere: an empty one begins "
+		"a new log",
+		segment, (unsigned long long)seq, what);
 }
 
 /* The last line of a finished segment. */
@@ -240,8 +242,10 @@ static int lock_directory(struct audit_log *l, struct err *err)
 	l->dir_fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->dir_fd < 0 || fstat(l->dir_fd, &l->dir_stat) < 0)
 		return err_sys(err,
-			       "open the log directory %s (its user must be able to enter each "
-			       "folder above it)",
+			       errno == EACCES
+				       ? "open the log directory %s (its user must be able to "
+					 "enter each folder above it)"
+				       : "open the log directory %s",
 			       l->dir);
 	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (l->lock_fd < 0 || fstat(l->lock_fd, &l->lock_stat) < 0)

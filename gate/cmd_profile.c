@@ -74,7 +74,28 @@ static int show_json(const struct profile *p, struct arena *a)
 
 	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
 		jv_set(a, ops, operation_name(op), jv_string(grant_name(profile_grant(p, op))));
+	jv_set(a, &tree, "settings", *profile_settings(p));
 	return print_tree(&tree);
+}
+
+/* Its operations are listed one by one. */
+static void print_settings(const struct jv *settings)
+{
+	struct buf text;
+
+	for (size_t i = 0; settings->kind == JV_OBJECT && i < settings->count; i++) {
+		const struct jv_member *m = &settings->members[i];
+
+		if (span_is(m->key, "operations"))
+			continue;
+		buf_init(&text, 1 << 20);
+		jv_write(&text, &m->value);
+		printf("%-14.*s %.*s\n", SPAN_FMT(m->key), SPAN_FMT(buf_span(&text)));
+		buf_fini(&text);
+	}
+	fputs("\nyes: granted; judged: granted where no check refuses what is asked for; no: "
+	      "refused\n\n",
+	      stdout);
 }
 
 static int show(const struct engine *eng, const struct args *args, struct arena *a)
@@ -96,6 +117,7 @@ static int show(const struct engine *eng, const struct args *args, struct arena 
 	       profile_hash(p), profile_sees_all(p) ? "sees all" : "sees its own",
 	       profile_hardens(p) ? "what a caller leaves out is filled in"
 				  : "what a caller leaves out stays out");
+	print_settings(profile_settings(p));
 	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
 		printf("%-7s %-24s %s\n", grant_name(profile_grant(p, op)), operation_name(op),
 		       operation_doc(op));

@@ -109,6 +109,9 @@ bool profile_sees_all(const struct profile *p); /* visibility = "all" */
 bool profile_hardens(const struct profile *p);
 bool profile_redacts_env(const struct profile *p); /* redact = { "env" } */
 
+/* All settings as they hold: completed, within what a parent grants.  Belongs to the engine. */
+const struct jv *profile_settings(const struct profile *p);
+
 /*
  * What one judgement is about.  Rules see request as `req`: an object made by
  * engine_facts(); exactly these bytes belong into the record.

@@ -221,6 +221,11 @@ bool profile_redacts_env(const struct profile *p)
 	return p->redacts_env;
 }
 
+const struct jv *profile_settings(const struct profile *p)
+{
+	return &p->settings;
+}
+
 /* Operations whose refusal has a code of its own. */
 static enum reason closed_reason(enum operation op)
 {
