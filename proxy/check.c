@@ -245,7 +245,8 @@ int worker_check(struct worker *w, const struct check_request *req, struct err *
 	if (io_pair(pair, err) < 0)
 		return 2;
 	w->check = &check;
-	if (io_nonblock(pair[0], err) < 0 || front_adopt(w, l, pair[0], req->identity, err) < 0) {
+	if (io_nonblock(pair[0], err) < 0 ||
+	    connection_adopt(w, l, pair[0], req->identity, err) < 0) {
 		close(pair[1]);
 		return 2;
 	}

@@ -111,6 +111,19 @@ void exchange_free_spare(struct worker *w)
 	w->spare_count = 0;
 }
 
+/* All may hold so much together, and one caller half of it: nobody can keep the others out. */
+static bool bodies_are_many(const struct exchange *x)
+{
+	uint64_t most = x->worker->conf->limits.bodies_bytes, own = 0;
+
+	if (x->worker->bodies_bytes <= most / 2)
+		return false;
+	for (const struct exchange *one = x->worker->exchanges; one; one = one->next)
+		if (one != x && one->conn && x->conn && one->conn->who.uid == x->conn->who.uid)
+			own += one->body.size;
+	return (own && own + x->body.size > most / 2) || x->worker->bodies_bytes > most;
+}
+
 static void release_body(struct exchange *x)
 {
 	x->worker->bodies_bytes -= x->body.size;
@@ -227,8 +240,7 @@ static enum reason body_fits(const struct exchange *x)
 		return REASON_NONE;
 	if (x->req.body_bytes > (int64_t)x->worker->conf->limits.body_bytes)
 		return REASON_too_large;
-	return x->worker->bodies_bytes > x->worker->conf->limits.bodies_bytes ? REASON_busy
-									      : REASON_NONE;
+	return bodies_are_many(x) ? REASON_busy : REASON_NONE;
 }
 
 static void prepare_call(struct exchange *x)
@@ -316,7 +328,7 @@ static size_t collect(struct exchange *x, struct span piece)
 	x->deadline_ms = exchange_upload_deadline(x);
 	if (buf_spent(&x->body))
 		why = REASON_too_large;
-	else if (x->worker->bodies_bytes > x->worker->conf->limits.bodies_bytes)
+	else if (bodies_are_many(x))
 		why = REASON_busy;
 	if (why == REASON_NONE)
 		return piece.len;

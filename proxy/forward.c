@@ -183,6 +183,19 @@ static void start_answer(struct exchange *x, enum answer_kind kind)
 	exchange_ready(x);
 }
 
+/* As of bodies: all together, and one caller half of it. */
+static bool replies_are_many(const struct exchange *x)
+{
+	uint64_t most = x->worker->conf->limits.bodies_bytes, own = 0;
+
+	if (x->worker->held_bytes <= most / 2)
+		return false;
+	for (const struct exchange *one = x->worker->exchanges; one; one = one->next)
+		if (one != x && one->conn && x->conn && one->conn->who.uid == x->conn->who.uid)
+			own += one->charged;
+	return (own && own + x->charged > most / 2) || x->worker->held_bytes > most;
+}
+
 static void take_held(struct exchange *x);
 
 static void on_head(void *arg, const struct reply_head *head)
@@ -279,8 +292,7 @@ static void take_held(struct exchange *x)
 	buf_put(&x->held, s.at, s.len);
 	upcall_take(x->up, s.len);
 	forward_charge(x, x->held.size);
-	if (x->call.reply == REPLY_HELD &&
-	    x->worker->held_bytes > x->worker->conf->limits.bodies_bytes) {
+	if (x->call.reply == REPLY_HELD && replies_are_many(x)) {
 		forward_abandon(x);
 		fail_with(x, REASON_busy, "the gate holds as many replies as it may");
 	} else if (buf_spent(&x->held)) {

@@ -230,7 +230,7 @@ static void obey(struct worker *w, char tag, const int *fds, size_t count)
 	if (tag == 's') {
 		w->stopping = true;
 		w->stop_ms = w->loop.now_ms + STOP_PATIENCE_MS;
-		front_wind_down(w);
+		connection_wind_down(w);
 	}
 	if ((tag == 'a' || tag == 'r') && count == 1 && io_nonblock(fds[0], &err) == 0) {
 		if (tag == 'a') {
@@ -357,7 +357,7 @@ int worker_run(struct worker *w, int control_fd)
 	if (loop_watch(&w->loop, &w->control_watch, control_fd, EPOLLIN, on_control, &err) == 0) {
 		await_log(w);
 		tell_beginning(w);
-		if (front_listen(w, &err) == 0)
+		if (connection_listen(w, &err) == 0)
 			io_send_fds(control_fd, 'y', NULL, 0, &err);
 	}
 	if (err.kind != ERR_NONE) {

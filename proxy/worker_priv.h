@@ -194,13 +194,19 @@ struct worker {
 /* worker.c: one turn of the loop */
 void worker_turn(struct worker *w, int timeout_ms);
 
+/* connection.c */
+void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
+		       enum MHD_ConnectionNotificationCode code);
+void connection_give_up(struct conn *c); /* nothing more is taken from it */
+void connection_tick(struct worker *w);
+int connection_listen(struct worker *w, struct err *err);
+void connection_wind_down(struct worker *w);
+int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
+		     struct err *err);
+
 /* front.c */
 int front_open(struct worker *w, struct err *err);
 void front_close(struct worker *w);
-int front_listen(struct worker *w, struct err *err);
-void front_wind_down(struct worker *w);
-int front_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
-		struct err *err);
 void front_tick(struct worker *w);
 void front_run(struct worker *w);
 void front_resume(struct exchange *x);

@@ -1,0 +1,265 @@
+/*
+ * Callers' connections: accepting them within the caps, knowing who is behind
+ * them, noticing that somebody hung up, and handing them to libmicrohttpd.
+ */
+#include "gate/base/log.h"
+#include "proxy/worker_priv.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ACCEPT_BATCH 32
+#define IDLE_MS      300000 /* a kept connection without a request */
+/* Exclusive: one worker is woken for a caller, not all. */
+#define LISTEN_EVENTS (EPOLLIN | EPOLLEXCLUSIVE)
+
+/* MHD_add_connection() calls connection_notify() from within. */
+static struct conn *being_adopted;
+
+static void on_hang_up(struct watch *watch, uint32_t events)
+{
+	struct conn *c = (struct conn *)watch;
+
+	if (!(events & (EPOLLHUP | EPOLLERR)))
+		return;
+	c->gone = true;
+	if (c->exchange)
+		exchange_hang_up(c->exchange);
+}
+
+void connection_give_up(struct conn *c)
+{
+	c->given_up = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+static void conn_free(struct conn *c)
+{
+	struct worker *w = c->worker;
+
+	loop_unwatch(&w->loop, &c->watch);
+	if (c->exchange)
+		c->exchange->conn = NULL;
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		w->conns = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	w->conn_count--;
+	free(c);
+}
+
+/*
+ * MHD gives some malformed requests up without a word: the connection ends
+ * though its caller is there and no answer was due.
+ */
+static bool ended_by_us(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+	if (c->ended_turn == c->worker->turn || c->exchange || c->given_up)
+		return false;
+	return poll(&p, 1, 0) == 0;
+}
+
+void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
+		       enum MHD_ConnectionNotificationCode code)
+{
+	struct conn *c = *socket_context;
+
+	(void)cls;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		*socket_context = being_adopted;
+		being_adopted->mhd = mhd;
+		being_adopted = NULL;
+	} else if (c) {
+		*socket_context = NULL;
+		if (ended_by_us(c))
+			trail_malformed(c);
+		conn_free(c);
+	}
+}
+
+static bool fits(const struct conf_identity *i, const struct ucred *cred)
+{
+	if (!i->has_uid && !i->has_gid)
+		return false;
+	return (!i->has_uid || i->uid == cred->uid) && (!i->has_gid || i->gid == cred->gid);
+}
+
+static const struct conf_identity *find_identity(const struct conn *c, const struct ucred *cred,
+						 const char *named)
+{
+	const struct proxy_conf *conf = c->worker->conf;
+
+	for (size_t i = 0; i < c->listener->identity_count; i++) {
+		const struct conf_identity *one = &conf->identities[c->listener->identities[i]];
+
+		if (named ? !strcmp(one->name, named) : fits(one, cred))
+			return one;
+	}
+	return NULL;
+}
+
+/* Who asks: the first identity of the listener that fits, else what the listener says. */
+static void identify(struct conn *c, const char *named)
+{
+	struct ucred cred = {.pid = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	socklen_t len = sizeof(cred);
+	const struct conf_identity *found;
+
+	c->who.listener = c->listener->name;
+	c->who.has_cred = getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0;
+	c->who.uid = cred.uid;
+	c->who.gid = cred.gid;
+	c->who.pid = cred.pid;
+	found = find_identity(c, &cred, named);
+	snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, c->listener->name);
+	c->who.name = found ? found->name : "";
+	c->who.owner = found ? found->owner : c->owner;
+	c->who.profile = found ? found->profile : c->listener->otherwise;
+	c->known = c->who.profile && *c->who.profile;
+}
+
+int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
+		     struct err *err)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct sockaddr_un peer = {.sun_family = AF_UNIX};
+
+	if (!c) {
+		close(fd);
+		return err_sys(err, "allocate a connection");
+	}
+	*c = (struct conn){.watch = {.fd = -1}, .worker = w, .listener = l, .fd = fd};
+	c->since_ms = w->loop.now_ms;
+	identify(c, identity);
+	c->next = w->conns;
+	if (c->next)
+		c->next->prev = c;
+	w->conns = c;
+	w->conn_count++;
+	/* No event is asked for: a hang-up is always told, once (edge-triggered). */
+	if (loop_watch(&w->loop, &c->watch, fd, EPOLLET, on_hang_up, err) < 0) {
+		close(fd);
+		conn_free(c);
+		return -1;
+	}
+	being_adopted = c;
+	if (MHD_add_connection(w->mhd, fd, (struct sockaddr *)&peer, sizeof(sa_family_t)) !=
+	    MHD_YES) {
+		/* MHD has closed the descriptor; if it had begun, the end was told, which freed c.
+		 */
+		if (being_adopted) {
+			loop_forget(&w->loop, &c->watch);
+			conn_free(c);
+		}
+		return err_set(err, ERR_SYSTEM, "the HTTP library refused the connection");
+	}
+	w->mhd_due = true;
+	return 0;
+}
+
+static unsigned count_uid(const struct worker *w, uint32_t uid)
+{
+	unsigned n = 0;
+
+	for (const struct conn *c = w->conns; c; c = c->next)
+		n += c->who.uid == uid;
+	return n;
+}
+
+static bool too_many(const struct worker *w, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (w->conn_count >= w->conf->limits.connections)
+		return true;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	       w->conn_count >= w->conf->limits.connections_per_uid &&
+	       count_uid(w, cred.uid) >= w->conf->limits.connections_per_uid;
+}
+
+static void on_listener(struct watch *watch, uint32_t events)
+{
+	struct listener *l = (struct listener *)watch;
+	struct err err = {0};
+
+	(void)events;
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		int fd = accept4(l->conf->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0) {
+			/* No descriptors or memory: asked again with the next tick. */
+			if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+				loop_change(&l->worker->loop, watch, 0);
+			return;
+		}
+		if (too_many(l->worker, fd)) {
+			log_line("listener %s: too many connections; one was closed",
+				 l->conf->name);
+			close(fd);
+		} else if (connection_adopt(l->worker, l->conf, fd, NULL, &err) < 0) {
+			log_line("listener %s: %s", l->conf->name, err.msg);
+		}
+	}
+}
+
+int connection_listen(struct worker *w, struct err *err)
+{
+	for (size_t i = 0; i < w->conf->listener_count; i++) {
+		struct listener *l = &w->listeners[i];
+
+		*l = (struct listener){
+			.watch = {.fd = -1}, .worker = w, .conf = &w->conf->listeners[i]};
+		if (loop_watch(&w->loop, &l->watch, l->conf->fd, LISTEN_EVENTS, on_listener, err) <
+		    0)
+			return err_wrap(err, "listener %s", l->conf->name);
+	}
+	return 0;
+}
+
+static bool has_input(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/*
+ * Other rules may be in force from now on: what has begun, or has arrived, is
+ * served to its end, and then the connection ends.
+ */
+void connection_wind_down(struct worker *w)
+{
+	for (size_t i = 0; i < w->conf->listener_count; i++)
+		loop_unwatch(&w->loop, &w->listeners[i].watch);
+	for (struct conn *c = w->conns; c; c = c->next)
+		if (!c->exchange && !has_input(c))
+			connection_give_up(c);
+}
+
+/* Accepts again after a pause; ends heads that do not come, and connections that nobody uses. */
+void connection_tick(struct worker *w)
+{
+	const struct conf_limits *limits = &w->conf->limits;
+
+	for (size_t i = 0; i < w->conf->listener_count; i++)
+		loop_change(&w->loop, &w->listeners[i].watch, LISTEN_EVENTS);
+	for (struct conn *c = w->conns; c; c = c->next) {
+		uint64_t idle = w->loop.now_ms - c->since_ms;
+
+		if (c->exchange && c->exchange->head_seen)
+			continue;
+		if (idle > (c->used && !c->in_head ? IDLE_MS : limits->head_ms))
+			connection_give_up(c);
+	}
+}
