@@ -87,16 +87,19 @@ int serve_log_folder(const struct serve *s, struct err *err)
 		return err_sys(err, "look at the log's folder %s", dir);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_CONFIG, "the log's folder %s is no folder", dir);
+	/* Others may need it, such as /var/log: no advice to take it over as a whole. */
 	if (s->root && st.st_uid != owner->uid)
 		return err_set(
 			err, ERR_CONFIG,
-			"the log's folder %s belongs to uid %u; 'chown -R %s %s' gives it to "
-			"the auditor",
-			dir, st.st_uid, s->loaded->config.users.auditor, dir);
+			"the log's folder %s belongs to uid %u, not to %s: name a folder for the "
+			"log alone (a missing one is made), or chown this one and the log in it",
+			dir, st.st_uid, s->loaded->config.users.auditor);
 	if (st.st_mode & S_IWOTH)
-		return err_set(err, ERR_CONFIG,
-			       "the log's folder %s can be written by everybody; 'chmod 0750 %s'",
-			       dir, dir);
+		return err_set(
+			err, ERR_CONFIG,
+			"the log's folder %s can be written by everybody: name a folder for the "
+			"log alone (a missing one is made), or make its mode 0750",
+			dir);
 	return 0;
 }
 
