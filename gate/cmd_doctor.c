@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define ARENA_MAX ((size_t)32 << 20)
 
@@ -46,10 +47,28 @@ static void check_folder_of(struct findings *f, const char *path)
 			    "chmod o-w it.", "the folder %s can be written by everybody", folder);
 }
 
+static void check_rules_file(struct findings *f, const char *path)
+{
+	static const char why[] = "Whoever can write it decides what is allowed.";
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return; /* it was read a moment ago */
+	if (st.st_mode & S_IWOTH)
+		finding_add(f, FINDING_WEAK, why, "chmod o-w it.", "%s can be written by everybody",
+			    path);
+	else if (st.st_uid != 0 && st.st_uid != geteuid())
+		finding_add(f, FINDING_WEAK, why, "chown it to root.", "%s belongs to uid %u", path,
+			    st.st_uid);
+}
+
 void doctor_config(struct findings *f)
 {
 	const struct config *c = f->config;
 
+	check_rules_file(f, c->path);
+	for (size_t i = 0; c->profile_paths && c->profile_paths[i]; i++)
+		check_rules_file(f, c->profile_paths[i]);
 	for (size_t i = 0; i < c->proxy.listener_count; i++) {
 		check_folder_of(f, c->listeners[i].socket);
 		if ((c->access[i].mode & 02) && *c->listeners[i].otherwise)
