@@ -5,8 +5,11 @@
 #include "gate/serve.h"
 #include "gate/supervisor.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DESCRIPTORS 65536
@@ -60,6 +63,23 @@ static void raise_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &want);
 }
 
+/* An engine may come later, so this is no reason not to start; a mistyped address looks the same.
+ */
+static void say_absent_engines(const struct proxy_conf *p)
+{
+	for (size_t i = 0; i < p->backend_count; i++) {
+		const struct conf_backend *b = &p->backends[i];
+		struct stat st;
+
+		if (stat(b->socket, &st) < 0 || access(b->socket, W_OK) < 0)
+			log_line("backend \"%s\": %s: %s; requests that need it are refused",
+				 b->name, b->socket, strerror(errno));
+		else if (!S_ISSOCK(st.st_mode))
+			log_line("backend \"%s\": %s is no socket; correct its address", b->name,
+				 b->socket);
+	}
+}
+
 static int serve(struct serve *s, struct err *err)
 {
 	const struct config *c = &s->loaded->config;
@@ -79,6 +99,7 @@ static int serve(struct serve *s, struct err *err)
 	if (serve_users(s, err) < 0 || serve_log_folder(s, err) < 0)
 		return -1;
 	serve_engine_groups(s);
+	say_absent_engines(&c->proxy);
 	raise_descriptors();
 	rc = serve_open_sockets(s, err);
 	if (rc == 0) {
