@@ -284,16 +284,23 @@ static bool volume_exists(struct backend_call *call, struct span name)
 	return !answer || answer->status != 404;
 }
 
-/* Both ro and rw is an error of the engine's, and stays one. */
+/* What the long form can say, or need not: consistency is of other systems. */
 static bool only_plain_words(struct span mode)
 {
+	static const char *const plain[] = {"ro",     "rw",        "nocopy",
+					    "cached", "delegated", "consistent"};
 	struct span word;
 
+	/* Both is an error of the engine's, and stays one. */
 	if (docker_mode_has(mode, "ro") && docker_mode_has(mode, "rw"))
 		return false;
 	while (mode.len) {
+		bool known = false;
+
 		span_cut(&mode, ',', &word);
-		if (!span_is(word, "ro") && !span_is(word, "rw") && !span_is(word, "nocopy"))
+		for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+			known = known || span_is(word, plain[i]);
+		if (!known)
 			return false;
 	}
 	return true;

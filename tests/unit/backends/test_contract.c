@@ -99,11 +99,11 @@ static void try_with(size_t cap, const char *request, const struct jv *world, st
 static void runs_out_of_memory_safely(void **state)
 {
 	static const char *const requests[] = {
-		"POST /v1.41/containers/create\n"
-		"{\"Image\":\"busybox\",\"HostConfig\":{\"Binds\":[\"/a:/b\"],"
-		"\"CapAdd\":[\"SYS_ADMIN\"],\"Memory\":1}}",
-		"POST "
-		"/v1.41/commit?container=run&repo=x\n{\"Env\":[\"A=b\"],\"Labels\":{\"a\":\"b\"}}",
+		("POST /v1.41/containers/create\n"
+		 "{\"Image\":\"busybox\",\"HostConfig\":{\"Binds\":[\"/a:/b\"],"
+		 "\"CapAdd\":[\"SYS_ADMIN\"],\"Memory\":1}}"),
+		("POST /v1.41/commit?container=run&repo=x\n"
+		 "{\"Env\":[\"A=b\"],\"Labels\":{\"a\":\"b\"}}"),
 		"GET /v1.41/images/get?names=busybox&names=reg.example/team/app:1",
 		"POST /v1.41/images/busybox/tag?repo=x&tag=1",
 		"POST /v1.41/images/reg.example/team/app/push?tag=1",
