@@ -378,6 +378,8 @@ class Oracle:
         return (claim[0] == "annotation" and "Annotations" not in host
                 or claim[0] == "endpoint" and claim[1].startswith("container:")
                 or claim[0] == "endpoint" and claim[2] == "GwPriority"
+                or claim[0] == "endpoint" and doc["Config"].get("NetworkDisabled")
+                or claim[0] == "mount option" and claim[2] == "CreateMountpoint"
                 or claim[0] == "lifted" and (claim[1] == "PidsLimit" or neutral(host.get(claim[1])))
                 or claim[0] == "entrypoint" and not doc["Config"]["Entrypoint"]
                 or claim == ("security", "label", "disable")
@@ -450,7 +452,9 @@ def network(doc, workload):
     options = {f for f in ("Ingress", "ConfigOnly", "EnableIPv6") if doc.get(f)}
     if doc["Scope"] != "local":
         options.add("Scope")
-    made = {("driver", doc["Driver"]), ("internal", doc["Internal"]), ("name", doc["Name"])}
+    # A network that is only a pattern for others has no driver.
+    driver = workload["net"]["driver"] if doc["ConfigOnly"] else doc["Driver"]
+    made = {("driver", driver), ("internal", doc["Internal"]), ("name", doc["Name"])}
     made |= {("option", one) for one in options | set(doc["Options"] or {})}
     made |= {("label", one) for one in doc["Labels"] or {}}
     judged = {("driver", workload["net"]["driver"]), ("internal", workload["net"]["internal"]),
