@@ -66,8 +66,8 @@ struct rule_source {
 
 struct engine_limits {
 	unsigned instructions; /* Lua VM instructions for one judgement */
-	unsigned time_ms;
-	unsigned memory_kib; /* of the whole engine, loaded profiles included */
+	unsigned time_ms;      /* of processor time */
+	unsigned memory_kib;   /* of the whole engine, loaded profiles included */
 };
 
 extern const struct engine_limits engine_default_limits;

@@ -38,7 +38,7 @@ static void count(lua_State *lua, int64_t steps)
 	sb->instructions_left -= steps;
 	if (sb->stop || sb->instructions_left < 0)
 		stop_now(lua, STOP_INSTRUCTIONS);
-	if (steps >= HOOK_EVERY && clock_boot_ns() > sb->deadline_ns)
+	if (steps >= HOOK_EVERY && clock_thread_ns() > sb->deadline_ns)
 		stop_now(lua, STOP_TIME);
 }
 
@@ -133,7 +133,7 @@ int sandbox_call(struct sandbox *sb, const struct sandbox_limits *limits, lua_CF
 
 	sb->limits = *limits;
 	sb->instructions_left = limits->instructions;
-	sb->deadline_ns = clock_boot_ns() + (uint64_t)limits->time_ms * 1000000;
+	sb->deadline_ns = clock_thread_ns() + (uint64_t)limits->time_ms * 1000000;
 	sb->stop = STOP_NONE;
 	heap_set_block_max(sb->heap, limits->block_bytes);
 	lua_sethook(sb->lua, hook, LUA_MASKCOUNT, HOOK_EVERY);

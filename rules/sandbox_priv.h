@@ -26,7 +26,7 @@
 
 struct sandbox_limits {
 	int64_t instructions;
-	unsigned time_ms;
+	unsigned time_ms;   /* of processor time: a busy machine is not the rule's fault */
 	size_t block_bytes; /* largest single allocation */
 };
 

@@ -23,6 +23,11 @@ uint64_t clock_boot_ms(void)
 	return read_ns(CLOCK_BOOTTIME) / 1000000;
 }
 
+uint64_t clock_thread_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t clock_unix_ns(void)
 {
 	return read_ns(CLOCK_REALTIME);

@@ -1,5 +1,5 @@
 /*
- * clock.h - the two clocks that the program reads.
+ * clock.h - the clocks that the program reads.
  */
 #ifndef GATE_BASE_CLOCK_H
 #define GATE_BASE_CLOCK_H
@@ -12,6 +12,9 @@ uint64_t clock_boot_ns(void);
 
 /* Milliseconds of the same clock, for time-outs. */
 uint64_t clock_boot_ms(void);
+
+/* Nanoseconds of processor time that this thread has used. */
+uint64_t clock_thread_ns(void);
 
 /* Nanoseconds since 1970, UTC (CLOCK_REALTIME). */
 uint64_t clock_unix_ns(void);
