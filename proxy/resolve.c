@@ -17,6 +17,7 @@
 
 #define LINKS_MAX  40 /* the kernel's own limit */
 #define CHAIN_MAX  64
+#define STEPS_MAX  256   /* links can make a way as long as they like, and others wait */
 #define ANSWER_MAX 60000 /* bytes; fits into one frame with room to spare */
 #define TODO_MAX   65536 /* bytes of path that links may leave to be walked */
 
@@ -30,6 +31,7 @@ struct walk {
 	size_t chain_count;
 	struct stat st;
 	bool movable; /* see resolve.h */
+	unsigned steps;
 	const char *kind;
 	const char *why; /* for "unknown" */
 };
@@ -275,7 +277,9 @@ static void walk_all(struct walk *w)
 		text[name.len] = '\0';
 		buf_consume(&w->todo, buf_len(&w->todo) - rest.len);
 		name.at = text;
-		if (!span_is(name, ".") && !step(w, name))
+		if (++w->steps > STEPS_MAX)
+			unknown(w, "the way is too long");
+		else if (!span_is(name, ".") && !step(w, name))
 			return;
 	}
 }

@@ -179,6 +179,31 @@ static void says_what_is_there(void **state)
 	}
 }
 
+/* Also a way that is made of a few links. */
+static void walks_only_so_far(void **state)
+{
+	static const struct {
+		int count;
+		const char *kind;
+	} cases[] = {{100, "directory"}, {300, "unknown"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct arena *a = arena_create(1 << 20);
+		char path[8300], link[8192], target[4096] = "", text[65536];
+		struct jv got;
+
+		for (int k = 0; k < cases[i].count / 2; k++)
+			strcat(target, "dir/../");
+		CHECK_INT("link", 0, symlink(target, in_top("@/wanders", link)));
+		snprintf(path, sizeof(path), "%s/dir", link);
+		got = ask(path, a, text);
+		CHECK_STR(path, cases[i].kind, jv_str(&got, "kind", ""));
+		CHECK_INT(link, 0, unlink(link));
+		arena_destroy(a);
+	}
+}
+
 static void says_what_others_can_move(void **state)
 {
 	static const struct {
@@ -440,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_is_there),
+		cmocka_unit_test(walks_only_so_far),
 		cmocka_unit_test(says_what_others_can_move),
 		cmocka_unit_test(names_the_links),
 		cmocka_unit_test(says_which_file_it_is),
