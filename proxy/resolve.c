@@ -17,7 +17,8 @@
 
 #define LINKS_MAX  40 /* the kernel's own limit */
 #define CHAIN_MAX  64
-#define STEPS_MAX  256   /* links can make a way as long as they like, and others wait */
+#define STEPS_MAX  1024  /* the resolver serves one at a time, and others wait meanwhile */
+#define WINDS_MAX  256   /* steps of a way with links, which can be as long as somebody likes */
 #define ANSWER_MAX 60000 /* bytes; fits into one frame with room to spare */
 #define TODO_MAX   65536 /* bytes of path that links may leave to be walked */
 
@@ -277,7 +278,7 @@ static void walk_all(struct walk *w)
 		text[name.len] = '\0';
 		buf_consume(&w->todo, buf_len(&w->todo) - rest.len);
 		name.at = text;
-		if (++w->steps > STEPS_MAX)
+		if (++w->steps > (w->links ? WINDS_MAX : STEPS_MAX))
 			unknown(w, "the way is too long");
 		else if (!span_is(name, ".") && !step(w, name))
 			return;
