@@ -28,13 +28,19 @@ static void drop(struct resolver *r, size_t i)
 	r->workers[i] = NULL;
 }
 
+/* For one more answer; without it questions wait until the worker has taken some. */
+static bool has_room(const struct frame_conn *c)
+{
+	return buf_room(&c->out) >= ANSWER_MAX + 2 * TICKET;
+}
+
 static void watch(struct resolver *r, size_t i, int how)
 {
 	struct frame_conn *c = r->workers[i];
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = i};
 
 	if (frame_waiting(c))
-		ev.events |= EPOLLOUT;
+		ev.events = has_room(c) ? EPOLLIN | EPOLLOUT : EPOLLOUT;
 	if (epoll_ctl(r->epoll, how, c->fd, &ev) < 0)
 		drop(r, i);
 }
@@ -94,9 +100,12 @@ static void on_worker(struct resolver *r, size_t i)
 	if (!c)
 		return;
 	alive = frame_fill(c);
-	while (frame_next(c, &question))
+	while (has_room(c) && frame_next(c, &question)) {
 		if (!answer(c, question))
 			alive = false;
+		if (!has_room(c) && !frame_flush(c))
+			break;
+	}
 	if (!frame_flush(c) || !alive)
 		drop(r, i);
 	else
