@@ -91,22 +91,32 @@ static bool answer(struct frame_conn *c, struct span question)
 	return fine;
 }
 
+/* Answers what was asked, as long as there is room; false: the connection is to be ended. */
+static bool answer_all(struct frame_conn *c)
+{
+	struct span question;
+
+	for (;;) {
+		if (!has_room(c) && !frame_flush(c))
+			return false;
+		if (!has_room(c))
+			return true; /* goes on when the worker has taken some */
+		if (!frame_next(c, &question))
+			return frame_flush(c);
+		if (!answer(c, question))
+			return false;
+	}
+}
+
 static void on_worker(struct resolver *r, size_t i)
 {
 	struct frame_conn *c = r->workers[i];
-	struct span question;
 	bool alive;
 
 	if (!c)
 		return;
 	alive = frame_fill(c);
-	while (has_room(c) && frame_next(c, &question)) {
-		if (!answer(c, question))
-			alive = false;
-		if (!has_room(c) && !frame_flush(c))
-			break;
-	}
-	if (!frame_flush(c) || !alive)
+	if (!answer_all(c) || !alive)
 		drop(r, i);
 	else
 		watch(r, i, EPOLL_CTL_MOD);

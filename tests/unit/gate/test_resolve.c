@@ -461,6 +461,37 @@ static void the_process_answers_its_workers(void **state)
 	frame_close(&two);
 }
 
+/* More answers than it keeps for one worker: the rest of the questions wait. */
+static void a_worker_that_reads_late_gets_all(void **state)
+{
+	struct frame_conn one;
+	struct err err = {0};
+	char link[8192], target[4000] = "nowhere";
+	int control[2], status;
+	pid_t pid;
+
+	(void)state;
+	while (strlen(target) + 100 < sizeof(target))
+		strcat(target, "/and-farther-than-that");
+	CHECK_INT("link", 0, symlink(target, in_top("@/far", link)));
+	CHECK_INT("pair", 0, io_pair(control, &err));
+	pid = fork();
+	if (pid == 0) {
+		close(control[0]);
+		_exit(resolver_run(control[1]));
+	}
+	close(control[1]);
+	connect_worker(control[0], &one);
+	for (uint64_t i = 0; i < 1000; i++)
+		question(&one, i, link);
+	for (uint64_t i = 0; i < 1000; i++)
+		CHECK_INT("an answer", 1, wait_frame(&one).len > sizeof(target));
+	close(control[0]);
+	CHECK_INT("ends", pid, waitpid(pid, &status, 0));
+	CHECK_INT("unlink", 0, unlink(link));
+	frame_close(&one);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +504,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_folders_deep),
 		cmocka_unit_test(what_cannot_be_seen_is_unknown),
 		cmocka_unit_test(the_process_answers_its_workers),
+		cmocka_unit_test(a_worker_that_reads_late_gets_all),
 	};
 
 	jv_init();
