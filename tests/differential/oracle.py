@@ -379,6 +379,8 @@ class Oracle:
                 or claim[0] == "endpoint" and claim[1].startswith("container:")
                 or claim[0] == "endpoint" and claim[2] == "GwPriority"
                 or claim[0] == "endpoint" and doc["Config"].get("NetworkDisabled")
+                or claim[0] == "endpoint" and host["NetworkMode"].startswith("container:")
+                or claim[0] == "link" and host["NetworkMode"] not in ("", "default", "bridge")
                 or claim[0] == "mount option" and claim[2] == "CreateMountpoint"
                 or claim[0] == "lifted" and (claim[1] == "PidsLimit" or neutral(host.get(claim[1])))
                 or claim[0] == "entrypoint" and not doc["Config"]["Entrypoint"]
@@ -400,6 +402,8 @@ class Oracle:
                     continue
                 if key == "Cmd" and neutral(wish) \
                         and value == self.images.get(doc["Image"], {}).get("Cmd"):
+                    continue
+                if key == "MacAddress" and value in _addresses(request):
                     continue
                 if neutral(value) and (neutral(wish) or key in ("Cmd", "OomKillDisable",
                                                                 "MemorySwappiness")):
@@ -436,7 +440,7 @@ class Oracle:
 
 def volume(doc, workload):
     made = {("driver", doc["Driver"])} | {("option", one) for one in doc["Options"] or {}}
-    made |= {("label", one) for one in doc["Labels"] or {}}
+    made |= {("label", one) for one in doc["Labels"] or {} if one != "com.docker.volume.anonymous"}
     judged = {("driver", workload["volume"]["driver"])}
     judged |= {("option", one) for one in workload["volume"]["options"]}
     judged |= {("label", one["name"]) for one in workload["labels"]}
@@ -487,6 +491,12 @@ def _both(what, made, judged):
         found += [(f"{what} {claim[0]}: only the {side} it".lstrip(), repr(claim))
                   for claim in sorted(claims, key=repr)]
     return found
+
+
+def _addresses(request):
+    """Hardware addresses of end points, which newer engines repeat beside them."""
+    points = _walk(request, ("NetworkingConfig", "EndpointsConfig")) or {}
+    return [one.get("MacAddress") for one in points.values() if one]
 
 
 def _walk(tree, path):

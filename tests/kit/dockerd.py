@@ -40,6 +40,8 @@ def ping(path, timeout=2):
 
 
 class Dockerd:
+    command = ("dockerd",)
+
     def __init__(self, folder=None):
         """folder: where it lives, made if it is absent; short, since socket paths are (107 bytes)."""
         self.folder = Path(folder or tempfile.mkdtemp(prefix="sp-engine-", dir="/tmp"))
@@ -57,7 +59,7 @@ class Dockerd:
         for stale in (self.socket, self.pidfile):
             stale.unlink(missing_ok=True)
         self.process = proc.start(
-            ["dockerd", "--config-file", config, "--host", f"unix://{self.socket}",
+            [*self.command, "--config-file", config, "--host", f"unix://{self.socket}",
              "--data-root", self.folder / "data", "--exec-root", exec_root,
              "--pidfile", self.pidfile], self.folder / "log")
         try:
