@@ -22,6 +22,8 @@
 /* MHD_add_connection() calls connection_notify() from within. */
 static struct conn *being_adopted;
 
+static struct log_kind refused; /* connections above the caps */
+
 static void on_hang_up(struct watch *watch, uint32_t events)
 {
 	struct conn *c = (struct conn *)watch;
@@ -204,8 +206,8 @@ static void on_listener(struct watch *watch, uint32_t events)
 			return;
 		}
 		if (too_many(l->worker, fd)) {
-			log_line("listener %s: too many connections; one was closed",
-				 l->conf->name);
+			log_often(&refused, "listener %s: too many connections; one was closed",
+				  l->conf->name);
 			close(fd);
 		} else if (connection_adopt(l->worker, l->conf, fd, NULL, &err) < 0) {
 			log_line("listener %s: %s", l->conf->name, err.msg);

@@ -99,7 +99,9 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 	x->up = upcall_start(x->service->pool, &req, &reply_handlers, x, &err);
 	if (!x->up) {
 		x->service->ops->forget(x->service->backend);
-		fail_with(x, REASON_engine_unreachable, err.msg);
+		/* Where the engine's socket is, is not the caller's to know. */
+		snprintf(x->err, sizeof(x->err), "%.190s", err.msg);
+		exchange_refuse(x, REASON_engine_unreachable, "", "");
 		return;
 	}
 	x->forwarded = true;

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Callers decide how often this happens; the log's alarm record counts them all. */
+static struct log_kind unrecorded;
+
 static struct span json_text(struct arena *a, struct buf *b)
 {
 	struct span s = buf_span(b);
@@ -192,7 +195,8 @@ void trail_end(struct exchange *x)
 	}
 	fill_outcome(x, &r);
 	if (audit_tell(x->worker->audit, &r) < 0)
-		log_line("%s: its %s could not be recorded", x->id, record_type_name(r.type));
+		log_often(&unrecorded, "%s: its %s could not be recorded", x->id,
+			  record_type_name(r.type));
 }
 
 /* MHD answered by itself; nothing of it went anywhere. */
@@ -216,5 +220,5 @@ void trail_malformed(struct conn *c)
 	r.verdict = verdict_name(VERDICT_DENY);
 	r.reason = reason_name(REASON_malformed);
 	if (audit_tell(c->worker->audit, &r) < 0)
-		log_line("a malformed request could not be recorded");
+		log_often(&unrecorded, "a malformed request could not be recorded");
 }

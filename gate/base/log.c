@@ -1,5 +1,7 @@
 #include "gate/base/log.h"
 
+#include "gate/base/clock.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -11,15 +13,13 @@ void log_role(const char *role)
 	role_name = role;
 }
 
-void log_line(const char *fmt, ...)
-{
-	char text[1024], line[4 * sizeof(text) + 64];
-	size_t used;
-	va_list ap;
+#define TEXT_MAX 1024
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
+static void write_line(const char *text)
+{
+	char line[4 * TEXT_MAX + 64];
+	size_t used;
+
 	used = (size_t)snprintf(line, 64, "sallyport[%s %d]: ", role_name, (int)getpid());
 	for (const char *p = text; *p; p++) {
 		unsigned char c = (unsigned char)*p;
@@ -33,4 +33,37 @@ void log_line(const char *fmt, ...)
 	/* One write, so that lines of several processes do not mix. */
 	if (write(STDERR_FILENO, line, used) < 0)
 		return; /* nobody is left to be told */
+}
+
+void log_line(const char *fmt, ...)
+{
+	char text[TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	write_line(text);
+}
+
+void log_often(struct log_kind *kind, const char *fmt, ...)
+{
+	unsigned long long now = clock_boot_ms();
+	char text[TEXT_MAX];
+	va_list ap;
+
+	if (now - kind->since_ms >= LOG_BURST_MS) {
+		if (kind->left_out)
+			log_line("%u lines like the next were left out", kind->left_out);
+		*kind = (struct log_kind){.since_ms = now};
+	}
+	if (kind->written == LOG_BURST) {
+		kind->left_out++;
+		return;
+	}
+	kind->written++;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	write_line(text);
 }

@@ -13,4 +13,18 @@ void log_role(const char *role);
 
 void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * For lines that a caller can cause: LOG_BURST of one kind in LOG_BURST_MS, the
+ * others are counted and told with the next line that is written.
+ */
+#define LOG_BURST    5
+#define LOG_BURST_MS 10000
+
+struct log_kind {
+	unsigned long long since_ms; /* clock_boot_ms() */
+	unsigned written, left_out;
+};
+
+void log_often(struct log_kind *kind, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 #endif
