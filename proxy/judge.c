@@ -24,6 +24,7 @@ void exchange_answer_refusal(struct exchange *x)
 	x->answer.status = x->http = reason_status(first->reason);
 	if (!strcmp(x->status, "fail") && x->http < 500)
 		x->status = "denied";
+	x->answer.header_count = 0; /* those of a reply that is not passed on */
 	buf_clear(&x->answer.body);
 	x->service->ops->refusal(buf_spent(&message) ? "refused" : buf_span(&message).at,
 				 &x->answer.body, &x->answer.content_type);
