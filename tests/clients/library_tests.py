@@ -100,11 +100,23 @@ def packages(place):
         folder.mkdir()
         for name in ("package.json", "dockerode.js", "testcontainers.js"):
             shutil.copy(HERE / name, folder)
-        done = place.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
-                         "--loglevel=error", cwd=folder, seconds=120, env=npm_settings())
-        if done.status:
-            raise Trouble(f"npm cannot fetch the packages\n{done}")
+        fetch(place, folder)
     return folder
+
+
+def fetch(place, folder):
+    """A registry may be slow or refuse once; three tries tell that from one that is not there."""
+    for _ in range(3):
+        try:
+            done = place.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                             "--loglevel=error", cwd=folder, seconds=120, env=npm_settings())
+        except Trouble as trouble:
+            done, status = trouble, 1
+        else:
+            status = done.status
+        if not status:
+            return
+    raise Trouble(f"npm cannot fetch the packages\n{done}")
 
 
 def npm_settings():
