@@ -253,6 +253,17 @@ static void hung_up(struct supervisor *s, struct process *p)
 		kill(p->pid, SIGKILL);
 }
 
+/* At most once a second for each worker: one that was taken over asks in vain for more. */
+static void reconnect(struct process *worker, const struct process *server)
+{
+	uint64_t now = clock_boot_ms();
+
+	if (!server->ready || now - worker->asked_ms < ASKED_PAUSE_MS)
+		return;
+	worker->asked_ms = now;
+	process_connect(server, worker);
+}
+
 static void on_control(struct supervisor *s, struct process *p)
 {
 	char word;
@@ -260,6 +271,8 @@ static void on_control(struct supervisor *s, struct process *p)
 
 	if (n == 1 && word == 'y')
 		on_ready(s, p);
+	else if (n == 1 && p->role == ROLE_WORKER && (word == 'a' || word == 'r'))
+		reconnect(p, word == 'a' ? &s->auditor : &s->resolver);
 	else if (n == 1) /* nothing else is ever said */
 		kill(p->pid, SIGKILL);
 	else if (n == 0 || errno != EAGAIN)

@@ -9,7 +9,8 @@
  *	worker              'a' or 'r' and a descriptor: to the auditor, to the resolver;
  *	                    's': finish and end
  *
- * and says 'y' once when it is ready.  End of file: the supervisor is gone, or
+ * and says 'y' once when it is ready; a worker says 'a' or 'r' when it has lost
+ * that connection though the other process lives.  End of file: the supervisor is gone, or
  * (auditor, resolver) it is time to end.
  *
  * A process that dies before all were ready once ends the gate: something is

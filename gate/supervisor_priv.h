@@ -11,6 +11,7 @@
 #define DEATHS_MAX      5 /* of one role, within ... */
 #define DEATHS_MS       10000
 #define DEATHS_PAUSE_MS 1000
+#define ASKED_PAUSE_MS  1000
 
 struct process {
 	enum role role;
@@ -20,6 +21,7 @@ struct process {
 	bool leaving; /* was told to end */
 	uint64_t started_ms;
 	unsigned restarts; /* of this place, since the gate was started */
+	uint64_t asked_ms; /* when it last asked for a connection that it had lost */
 	char lost[224];    /* how the last one in this place ended before its time, or "" */
 };
 

@@ -18,6 +18,7 @@
 
 #define RESOLVER_QUEUE   (1u << 20) /* bytes of questions */
 #define READS_HELD_MS    2          /* records of reads wait this long for company */
+#define ASK_ANEW_MS      3000       /* without a connection to auditor or resolver */
 #define LAST_WORDS_MS    2000       /* for records, when the worker ends */
 #define MHD_RUNS         8          /* before others get their turn */
 #define STOP_PATIENCE_MS 7000       /* then streams are ended and recorded, before we are killed */
@@ -263,6 +264,30 @@ static void on_control(struct watch *watch, uint32_t events)
 
 /* --- the loop --- */
 
+/*
+ * A connection may end though both processes live (one found the other's words
+ * odd).  The supervisor gives a new one; when a process died, it does by itself.
+ */
+static void ask_for(struct worker *w, bool connected, uint64_t *seen_ms, char tag)
+{
+	struct err err = {0};
+
+	if (connected)
+		*seen_ms = w->loop.now_ms;
+	if (w->control_fd < 0 || w->loop.now_ms - *seen_ms < ASK_ANEW_MS)
+		return;
+	*seen_ms = w->loop.now_ms;
+	log_line("the connection to the %s is gone: asking for another",
+		 tag == 'a' ? "auditor" : "resolver");
+	io_send_fds(w->control_fd, tag, NULL, 0, &err);
+}
+
+static void ask_anew(struct worker *w)
+{
+	ask_for(w, audit_client_fd(w->audit) >= 0, &w->audit_seen_ms, 'a');
+	ask_for(w, frame_alive(&w->resolver), &w->resolver_seen_ms, 'r');
+}
+
 /* The next turn comes in time for what the log's client has promised. */
 static int time_to_wait(const struct worker *w, int timeout_ms)
 {
@@ -290,6 +315,7 @@ void worker_turn(struct worker *w, int timeout_ms)
 	if (w->loop.now_ms < w->tick_ms)
 		return;
 	w->tick_ms = w->loop.now_ms + WORKER_TICK_MS;
+	ask_anew(w);
 	front_tick(w);
 }
 
@@ -354,6 +380,7 @@ int worker_run(struct worker *w, int control_fd)
 	struct err err = {0};
 
 	w->control_fd = control_fd;
+	w->audit_seen_ms = w->resolver_seen_ms = w->loop.now_ms;
 	if (loop_watch(&w->loop, &w->control_watch, control_fd, EPOLLIN, on_control, &err) == 0) {
 		await_log(w);
 		tell_beginning(w);

@@ -5,7 +5,8 @@
  * Control socket from the supervisor (io_recv_fds): tag 'a' and a descriptor:
  * a new connection to an auditor; 'r': a new connection to a resolver; 's':
  * stop accepting, finish exchanges, end.  The worker sends 'y' once when it is
- * ready to serve.  End of file: the supervisor is gone; end at once.
+ * ready to serve, and 'a' or 'r' when it has been without that connection for a while.  End of
+ * file: the supervisor is gone; end at once.
  */
 #ifndef PROXY_WORKER_H
 #define PROXY_WORKER_H

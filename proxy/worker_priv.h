@@ -182,6 +182,8 @@ struct worker {
 	uint64_t tick_ms;
 	uint64_t turn; /* counts turns of the loop; the first is 1 */
 
+	uint64_t audit_seen_ms, resolver_seen_ms; /* when they were last connected */
+
 	int control_fd;
 	struct watch control_watch;
 	bool stopping;

@@ -27,7 +27,8 @@ enum habit {
 	HABIT_GOOD = 0,
 	HABIT_DIES_AT_START, /* the auditor */
 	HABIT_WILL_NOT_END,  /* workers */
-	HABIT_BABBLES        /* workers, when they get the resolver */
+	HABIT_BABBLES,       /* workers, when they get the resolver */
+	HABIT_ASKS           /* workers, for the resolver again and again when they get it first */
 };
 
 static enum habit habit;
@@ -66,6 +67,7 @@ static void meet(char tag, int fd)
 
 static int work(int control)
 {
+	bool asked = false;
 	int fds[IO_FDS_MAX];
 	struct err err = {0};
 	size_t count;
@@ -80,6 +82,9 @@ static int work(int control)
 			return 0;
 		if (tag == 'r' && habit == HABIT_BABBLES)
 			io_send_fds(control, 'z', NULL, 0, &err);
+		for (int i = 0; tag == 'r' && habit == HABIT_ASKS && !asked && i < 5; i++)
+			io_send_fds(control, 'r', NULL, 0, &err);
+		asked = asked || tag == 'r';
 	}
 	say("worker", "is-alone", 0);
 	return 0;
@@ -322,6 +327,21 @@ static void a_dead_worker_is_replaced(void **state)
 	CHECK_INT("all that live were told", WORKERS, times(&g, "is-told-to-end"));
 }
 
+/* A worker that lost a connection gets another one; asking often brings no more. */
+static void a_lost_connection_is_given_anew(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_ASKS, false, -1);
+	wait_for(&g, "gate ", 1);
+	wait_for(&g, "has-resolver", 2 * WORKERS);
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+	CHECK_INT("one more each", 2 * WORKERS, times(&g, "has-resolver"));
+	CHECK_INT("nobody was ended for asking", 0, times(&g, "ended:"));
+}
+
 static void many_deaths_are_slowed_down(void **state)
 {
 	uint64_t before = 0;
@@ -457,6 +477,7 @@ int main(void)
 		cmocka_unit_test(a_signal_to_all_ends_in_order),
 		cmocka_unit_test(a_dead_server_is_replaced),
 		cmocka_unit_test(a_dead_worker_is_replaced),
+		cmocka_unit_test(a_lost_connection_is_given_anew),
 		cmocka_unit_test(many_deaths_are_slowed_down),
 		cmocka_unit_test(a_failed_start_is_told),
 		cmocka_unit_test(who_will_not_end_is_killed),
