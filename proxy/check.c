@@ -162,7 +162,11 @@ void check_malformed(struct worker *w)
 
 	c->refused++;
 	if (c->req->explain)
-		fprintf(c->req->out, "a request that is not well-formed HTTP\n  verdict    deny\n");
+		fprintf(c->req->out,
+			"a request that ends early, or is no HTTP\n  verdict    deny\n  %s [%s]: "
+			"%s\n",
+			reason_what(REASON_malformed), reason_name(REASON_malformed),
+			reason_hint(REASON_malformed));
 	else
 		fprintf(c->req->out,
 			"{\"verdict\":\"deny\",\"operation\":\"unknown\",\"reason\":\"malformed\","
