@@ -19,6 +19,7 @@
 
 #define CONNECTION_MEMORY 16384 /* bytes; caps request heads, and most of an idle stream's cost */
 #define REPLY_BLOCK       65536
+#define CLOSE_WITHIN_S    60u /* any value that is not the default */
 
 /* --- libmicrohttpd's callbacks --- */
 
@@ -237,6 +238,16 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 	return settle(x, *upload_len, false);
 }
 
+/*
+ * MHD closes a connection whose reply failed when it looks at it the next time,
+ * and with epoll it looks only at what has events, or a time-out of its own.
+ */
+static void have_it_closed(struct conn *c, struct MHD_Connection *mhd)
+{
+	MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT, CLOSE_WITHIN_S);
+	c->worker->mhd_due = true;
+}
+
 /* MHD has let go of a request; without a head it was none. */
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 			 enum MHD_RequestTerminationCode how)
@@ -253,9 +264,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 		c->since_ms = c->worker->loop.now_ms;
 		if (c->worker->stopping)
 			connection_give_up(c);
-		/* MHD closes it the next time that it runs, which may be a long time from now. */
 		if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK)
-			c->worker->mhd_due = true;
+			have_it_closed(c, mhd);
 	}
 	if (!x) {
 		if (c)
