@@ -120,7 +120,10 @@ def test_silent_streams(place):
         raise Trouble("wait says something else")
     if b'"die"' not in events.body.some():
         raise Trouble("events are deaf after the silence")
-    for stream in (events, logs, wait, attach, command):
+    before = connections(path)
+    events.sock.close()  # alone: nothing that the others do helps the gate to notice it
+    proc.until("the gate lets go of one who hung up", 1, lambda: connections(path) < before)
+    for stream in (logs, wait, attach, command):
         stream.sock.close()
     proc.until("the gate lets go of who hung up", 3, lambda: not connections(path))
     want(place, "DELETE", f"/v1.41/containers/{ident}?force=1", 204)
