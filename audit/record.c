@@ -2,6 +2,7 @@
 
 #include "audit/record_priv.h"
 #include "gate/base/hash.h"
+#include "gate/base/utf8.h"
 
 #include <assert.h>
 #include <string.h>
@@ -100,7 +101,7 @@ static unsigned unsafe_code(const unsigned char *s, size_t len)
 /* Writes one character that is not plain; returns the bytes it took. */
 static size_t put_special(struct writer *w, const unsigned char *s, size_t left)
 {
-	size_t len = record_utf8_len(s, left);
+	size_t len = utf8_len(s, left);
 	unsigned code = len ? unsafe_code(s, len) : 0;
 
 	if (s[0] == '"' || s[0] == '\\') {

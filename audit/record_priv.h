@@ -37,7 +37,4 @@ uint64_t record_peek_uint(struct span body, const char *name);
  */
 bool record_valid(struct span body);
 
-/* The length of the UTF-8 sequence at s, or 0 if it is none (RFC 3629). */
-size_t record_utf8_len(const unsigned char *s, size_t left);
-
 #endif

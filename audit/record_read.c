@@ -1,27 +1,10 @@
 #include "audit/record_priv.h"
 
+#include "gate/base/utf8.h"
+
 #include <string.h>
 
 #define DEPTH_MAX 60
-
-size_t record_utf8_len(const unsigned char *s, size_t left)
-{
-	size_t n = s[0] < 0x80                   ? 1
-		   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-		   : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-		   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-						 : 0;
-
-	if (!n || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
 
 /* --- peeking --- */
 
@@ -215,7 +198,7 @@ static bool skip_string(struct cursor *c)
 		if (b < 0x20)
 			return false;
 		if (b >= 0x80)
-			len = record_utf8_len(c->at, (size_t)(c->end - c->at));
+			len = utf8_len(c->at, (size_t)(c->end - c->at));
 		if (!len)
 			return false;
 		c->at += len;
