@@ -63,8 +63,10 @@ struct record {
 
 	/* judged how */
 	const char *verdict, *would, *mode, *reason, *rule;
+	const char *judged; /* the profile's own answer; "" if it was not asked */
 	const char *profile, *profile_sha256;
-	struct span facts, violations, changes, warnings; /* JSON texts; empty leaves them out */
+	/* JSON texts; empty leaves them out */
+	struct span facts, violations, changes, warnings, exceptions;
 	uint32_t eval_us;
 
 	/* came out how */

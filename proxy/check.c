@@ -68,6 +68,25 @@ static struct jv changes_tree(const struct exchange *x)
 	return out;
 }
 
+static struct jv exceptions_tree(const struct exchange *x)
+{
+	struct jv out = jv_array();
+
+	for (size_t i = 0; i < x->decision.excepted_count; i++) {
+		const struct exception_use *u = &x->decision.excepted[i];
+		struct jv *one = jv_push(x->arena, &out, jv_object());
+
+		add_text(x->arena, one, "rule", u->rule);
+		add_text(x->arena, one, "reason", u->reason);
+		add_text(x->arena, one, "field", u->field);
+		add_text(x->arena, one, "value", u->value);
+		add_text(x->arena, one, "owner", u->owner);
+		add_text(x->arena, one, "ticket", u->ticket);
+		add_text(x->arena, one, "expires", u->expires);
+	}
+	return out;
+}
+
 static struct jv warnings_tree(const struct exchange *x)
 {
 	struct jv out = jv_array();
@@ -86,12 +105,16 @@ static void print_json(struct exchange *x, FILE *out)
 	struct buf text;
 
 	add_text(x->arena, &line, "verdict", verdict_name(d->verdict));
+	if (d->would != d->verdict)
+		add_text(x->arena, &line, "would", verdict_name(d->would));
 	add_text(x->arena, &line, "operation", operation_name(x->call.op));
 	add_text(x->arena, &line, "reason",
 		 d->violations.count ? reason_name(d->violations.list[0].reason) : "");
 	jv_set(x->arena, &line, "violations", violations_tree(x));
 	jv_set(x->arena, &line, "changes", changes_tree(x));
 	jv_set(x->arena, &line, "warnings", warnings_tree(x));
+	if (d->excepted_count)
+		jv_set(x->arena, &line, "exceptions", exceptions_tree(x));
 	add_text(x->arena, &line, "profile", d->profile);
 	add_text(x->arena, &line, "id", x->id);
 	buf_init(&text, 4u << 20);
@@ -144,7 +167,6 @@ void check_print(struct exchange *x)
 	if (x->check_printed)
 		return;
 	x->check_printed = true;
-	x->decision.would = x->decision.verdict;
 	if (x->permitted)
 		c->allowed++;
 	else

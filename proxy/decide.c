@@ -53,5 +53,7 @@ bool decide(const struct judgement *j, struct arena *a, struct decision *ret)
 			deny(ret, REASON_fact_unknown, "canonical", "");
 		break;
 	}
+	ret->judged = true;
+	ret->said = ret->verdict;
 	return ret->verdict == VERDICT_ALLOW;
 }

@@ -3,6 +3,7 @@
  * in and judges, the decision goes on record, and only then it is forwarded.
  * Everything that refuses comes through here, too.
  */
+#include "gate/base/clock.h"
 #include "proxy/decide.h"
 #include "proxy/worker_priv.h"
 
@@ -101,6 +102,19 @@ void exchange_deny(struct exchange *x)
 
 /* --- judging --- */
 
+/* The clock is read once for a decision, so that whatever depends on it can be judged again. */
+static void read_clock(struct exchange *x)
+{
+	const struct jv *now = jv_get(check_facts(x->worker), "now");
+
+	if (now && now->kind == JV_INT)
+		x->judged_at = now->i;
+	else if (now && now->kind == JV_STRING)
+		x->judged_at = clock_parse(now->str.at, now->str.len);
+	else
+		x->judged_at = (int64_t)(clock_unix_ns() / 1000000000);
+}
+
 static void make_facts(struct exchange *x)
 {
 	const struct question q = {
@@ -108,6 +122,7 @@ static void make_facts(struct exchange *x)
 		.who = &x->conn->who,
 		.backend = x->service->conf->name,
 		.workload = &x->call.workload.facts,
+		.now = x->judged_at,
 	};
 	struct question full = q;
 	struct jv object = jv_object();
@@ -210,8 +225,13 @@ static void judge(struct exchange *x)
 			      .op = x->call.op,
 			      .refused = &x->call.refused};
 
-	if (profile_grant(x->profile, x->call.op) == GRANT_JUDGE) {
-		make_facts(x);
+	enum grant grant = profile_grant(x->profile, x->call.op);
+
+	if (grant != GRANT_PLAIN) {
+		read_clock(x);
+		make_facts(x); /* of what is not granted for the record alone */
+	}
+	if (grant == GRANT_JUDGE) {
 		if (harden(x) < 0)
 			return;
 		j.facts = &x->facts;

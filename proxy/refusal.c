@@ -24,6 +24,21 @@ static void one_violation(const struct violation *v, struct buf *out)
 		buf_printf(out, "\n    %s", hint);
 }
 
+/* denial = "code": what a program can act on, and nothing of the profile. */
+static void codes(const struct violations *list, struct buf *out)
+{
+	buf_puts(out, " [");
+	for (size_t i = 0; i < list->count; i++) {
+		bool seen = false;
+
+		for (size_t k = 0; k < i; k++)
+			seen = seen || list->list[k].reason == list->list[i].reason;
+		if (!seen)
+			buf_printf(out, "%s%s", i ? ", " : "", reason_name(list->list[i].reason));
+	}
+	buf_puts(out, "]");
+}
+
 /* Objects of others do not exist: the text is the engine's own, or it would tell. */
 static bool is_absence(const struct violation *v)
 {
@@ -41,8 +56,14 @@ void refusal_message(const struct exchange *x, struct buf *out)
 	}
 	buf_printf(out, "sallyport refused %s",
 		   x->call.op ? operation_name(x->call.op) : "this request");
-	if (x->decision.profile && *x->decision.profile)
+	if (x->decision.profile && *x->decision.profile &&
+	    !(x->profile && profile_tells_codes_only(x->profile)))
 		buf_printf(out, " under profile \"%s\"", x->decision.profile);
+	if (x->profile && profile_tells_codes_only(x->profile)) {
+		codes(list, out);
+		buf_printf(out, "; decision %s", x->id);
+		return;
+	}
 	buf_puts(out, ":");
 	for (size_t i = 0; i < list->count; i++)
 		one_violation(&list->list[i], out);

@@ -79,6 +79,31 @@ static struct span changes_json(const struct decision *d, struct arena *a)
 	return json_text(a, &b);
 }
 
+static struct span exceptions_json(const struct decision *d, struct arena *a)
+{
+	struct buf b;
+
+	if (!d->excepted_count)
+		return (struct span){"", 0};
+	buf_init(&b, RECORD_LINE_MAX);
+	buf_puts(&b, "[");
+	for (size_t i = 0; i < d->excepted_count; i++) {
+		const struct exception_use *u = &d->excepted[i];
+
+		buf_puts(&b, i ? ",{" : "{");
+		add_member(&b, "rule", u->rule, true);
+		add_member(&b, "reason", u->reason, false);
+		add_member(&b, "field", u->field, false);
+		add_member(&b, "value", u->value, false);
+		add_member(&b, "owner", u->owner, false);
+		add_member(&b, "ticket", u->ticket, false);
+		add_member(&b, "expires", u->expires, false);
+		buf_puts(&b, "}");
+	}
+	buf_puts(&b, "]");
+	return json_text(a, &b);
+}
+
 static struct span warnings_json(const struct exchange *x, struct arena *a)
 {
 	const struct decision *d = &x->decision;
@@ -129,7 +154,8 @@ static void fill_judged(const struct exchange *x, struct record *r, struct arena
 	struct buf facts;
 
 	r->verdict = verdict_name(d->verdict);
-	r->would = d->mode != MODE_ENFORCE ? verdict_name(d->would) : "";
+	r->would = d->mode != MODE_ENFORCE || d->would != d->verdict ? verdict_name(d->would) : "";
+	r->judged = d->judged ? verdict_name(d->said) : "";
 	r->mode = d->mode != MODE_ENFORCE ? rule_mode_name(d->mode) : "";
 	r->reason = d->violations.count ? reason_name(d->violations.list[0].reason) : "";
 	r->rule = d->violations.count ? d->violations.list[0].rule : d->rule;
@@ -137,6 +163,7 @@ static void fill_judged(const struct exchange *x, struct record *r, struct arena
 	r->profile_sha256 = d->profile_hash;
 	r->violations = violations_json(d, a);
 	r->changes = changes_json(d, a);
+	r->exceptions = exceptions_json(d, a);
 	r->warnings = warnings_json(x, a);
 	if (!x->has_facts)
 		return;

@@ -117,6 +117,7 @@ struct exchange {
 	struct decision decision;
 	struct jv facts;
 	bool has_facts;
+	int64_t judged_at; /* seconds since 1970 */
 	bool permitted;    /* decide() said so */
 	char receipt[256]; /* Sallyport-Audit header, "" without */
 

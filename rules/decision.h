@@ -33,9 +33,19 @@ struct warning {
 
 #define WARNINGS_MAX 16
 
+/* A violation that an exception of the profile let pass. */
+struct exception_use {
+	const char *rule, *reason, *field, *value;
+	const char *owner, *ticket, *expires;
+};
+
+#define EXCEPTION_USES_MAX 16 /* one more is no exception: its use could not be recorded */
+
 struct decision {
 	enum verdict verdict;
 	enum verdict would; /* what enforce mode would say; same as verdict in enforce mode */
+	bool judged;        /* the profile was asked; else the request was refused before */
+	enum verdict said;  /* what it answered, whatever came behind */
 	enum rule_mode mode;
 	const char *profile;      /* "" if none */
 	const char *profile_hash; /* 64 hex digits over the sources that were evaluated */
@@ -45,6 +55,8 @@ struct decision {
 	size_t warning_count;
 	struct change changes[CHANGES_MAX]; /* what hardening wanted and the adapter applied */
 	size_t change_count;
+	struct exception_use excepted[EXCEPTION_USES_MAX];
+	size_t excepted_count;
 };
 
 #endif

@@ -194,7 +194,8 @@ struct engine *engine_open(const struct rule_source *sources, size_t count,
 	for (size_t i = 0; i < count; i++)
 		eng->source_hashes[i] = hash_of(sources[i].text);
 	if (load(eng, sources, count, err) < 0 || profile_resolve_all(eng, err) < 0 ||
-	    settle(eng, err) < 0) {
+	    exception_check_all(eng, err) < 0 || settle(eng, err) < 0 ||
+	    examples_check_all(eng, err) < 0) {
 		engine_close(eng);
 		return NULL;
 	}

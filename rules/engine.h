@@ -35,6 +35,31 @@
  * error, so that a misspelt rule denies.  each(list) goes through a list that
  * may be absent; get(req, "workload.network.ports") reads along a path.
  *
+ * A rule may bring examples, partial facts, that must hold or nothing loads:
+ *
+ *	rule("name", { examples = { match = { {...} }, not_match = { {...} } } }, ...)
+ *
+ * The rule objects to each of `match`, and to none of `not_match`.
+ *
+ *
+ * Exceptions
+ *
+ *	exception {
+ *		rule = "image", value = "docker.io/library/redis:*",
+ *		when = { ["identity.name"] = "ci-*" },       -- or function(req) ... end
+ *		owner = "ann", ticket = "SEC-12", reason = "until it has moved",
+ *		expires = "2026-12-31",
+ *	},
+ *
+ * lets violations pass that a rule or a standard check found, if `when` holds:
+ * every fact that it names is there and is the value (a glob, for texts) or one
+ * of a list of values; a function says true.  `value`, `field` and `code` (a
+ * reason code) narrow it to violations that say so.  It does not hold behind
+ * the day `expires`, UTC, and where facts have no `now`.  Trouble, what is
+ * unknown, and an operation that is not granted know no exception.  It holds in
+ * its own profile only, and a profile that extends another can make one for
+ * rules of its own only: it must not grant more than the other does.
+ *
  * Image patterns are globs over registry/repository[:tag][@digest]: `*` and `?`
  * stay within one part of the name, `**` does not.  Without tag and digest a
  * pattern grants every tag and digest of that name; with a tag it does not fit
@@ -107,7 +132,8 @@ struct violation profile_refusal(const struct profile *p, enum operation op, str
 
 bool profile_sees_all(const struct profile *p); /* visibility = "all" */
 bool profile_hardens(const struct profile *p);
-bool profile_redacts_env(const struct profile *p); /* redact = { "env" } */
+bool profile_tells_codes_only(const struct profile *p); /* denial = "code" */
+bool profile_redacts_env(const struct profile *p);      /* redact = { "env" } */
 
 /* All settings as they hold: completed, within what a parent grants.  Belongs to the engine. */
 const struct jv *profile_settings(const struct profile *p);
@@ -122,9 +148,10 @@ struct question {
 	const char *backend;       /* its configured name */
 	const struct jv *object;   /* {kind,id,name,mine}; NULL if none */
 	const struct jv *workload; /* workload facts; NULL or JV_NULL if none */
+	int64_t now; /* seconds since 1970, read once for the decision; 0: not known */
 };
 
-/* {"operation":{...},"identity":{...},"backend":"...","object":{...},"workload":{...}} */
+/* {"operation":{...},"identity":{...},"backend":"...","object":{...},"workload":{...},"now":N} */
 struct jv engine_facts(struct arena *a, const struct question *q);
 
 /*
@@ -145,5 +172,70 @@ int engine_harden(struct engine *eng, const struct profile *p, const struct jv *
 int engine_judge(struct engine *eng, const struct profile *p, const struct jv *facts,
 		 struct arena *a, struct decision *ret, struct err *err)
 	__attribute__((warn_unused_result));
+
+/* Whether every name in an object of facts is one that facts can have; ERR_CONFIG names one that is
+ * not. */
+int engine_check_facts(const struct jv *facts, struct err *err);
+
+/*
+ * Looking on: what each rule said in a judgement.  For explain and tests; the
+ * judgement is the same with and without it.
+ */
+enum rule_outcome {
+	OUTCOME_NOT_RUN = 0, /* it does not concern the operation, or trouble came before */
+	OUTCOME_PASSED,
+	OUTCOME_WARNED,
+	OUTCOME_ASKED,
+	OUTCOME_DENIED,
+	OUTCOME_SOFTENED, /* it objected, and its mode or an exception let that pass */
+	OUTCOME_FAILED,
+	OUTCOME_COUNT
+};
+
+const char *rule_outcome_name(enum rule_outcome o);
+
+struct rule_trace {
+	const char *rule, *doc, *file;
+	int line;
+	bool is_check; /* a standard check; else a rule of the profile */
+	enum rule_outcome outcome;
+};
+
+#define TRACE_MAX 256
+
+struct engine_trace {
+	struct rule_trace list[TRACE_MAX];
+	size_t count;
+	/* Called for each line that runs, if set. */
+	void (*on_line)(void *arg, const char *file, int line);
+	void *arg;
+};
+
+/* From now on judgements fill *trace; NULL ends it. */
+void engine_watch(struct engine *eng, struct engine_trace *trace);
+
+/* Exceptions, in the order in which they are written; NULL behind the last. */
+struct exception_view {
+	const char *profile, *rule, *owner, *ticket, *reason, *expires, *file;
+	int line;
+	int64_t ends; /* the first second, since 1970, in which it does not hold */
+};
+
+bool engine_exception_at(const struct engine *eng, size_t i, struct exception_view *ret);
+
+/* Rules and standard checks that a profile judges by, in their order. */
+struct rule_view {
+	const char *name, *doc, *file;
+	int line;
+	bool is_check;
+	enum rule_mode mode; /* in this profile */
+};
+
+bool profile_rule_at(const struct engine *eng, const struct profile *p, size_t i,
+		     struct rule_view *ret);
+const struct profile *profile_parent(const struct profile *p); /* NULL: it extends none */
+const struct jv *profile_given(const struct profile *p);       /* what it says itself */
+const char *profile_file(const struct profile *p);
+int profile_line(const struct profile *p);
 
 #endif

@@ -6,6 +6,8 @@
  *	saying.c     the words that rules and checks judge with
  *	profile.c    inheritance, decision tables, hashes
  *	judge.c      one judgement, one hardening
+ *	exception.c  what lets a violation pass
+ *	examples.c   the examples of rules, judged once when all is loaded
  *
  * All of Lua lives in sb and is restored after each judgement.  Everything
  * else here is made while loading and only read afterwards, but for `call`.
@@ -19,12 +21,15 @@
 #include "rules/sandbox_priv.h"
 #include "rules/settings_priv.h"
 
-#define PROFILES_MAX      256
-#define ITEMS_MAX         1024 /* checks and rules of an engine */
-#define PROFILE_ITEMS_MAX 128  /* rules of a profile, inherited ones included */
-#define EXTENDS_MAX       8    /* profiles above one */
-#define SOURCE_MAX        ((size_t)256 * 1024)
-#define NAME_MAX_LEN      64
+#define PROFILES_MAX           256
+#define ITEMS_MAX              1024 /* checks and rules of an engine */
+#define PROFILE_ITEMS_MAX      128  /* rules of a profile, inherited ones included */
+#define EXTENDS_MAX            8    /* profiles above one */
+#define EXCEPTIONS_MAX         256  /* of an engine */
+#define PROFILE_EXCEPTIONS_MAX 32
+#define EXCEPTION_WARN_S       (14 * 86400) /* each use says so this long before the end */
+#define SOURCE_MAX             ((size_t)256 * 1024)
+#define NAME_MAX_LEN           64
 
 struct reason_set {
 	uint64_t bits[(REASON_COUNT + 63) / 64];
@@ -36,6 +41,7 @@ struct item {
 	const char *file;
 	int line;
 	int function; /* reference in Lua's registry */
+	size_t index; /* in the engine's list */
 	struct op_set concerns;
 	struct reason_set
 		reasons; /* checks: those that it may give; rules: none, which means any */
@@ -43,6 +49,19 @@ struct item {
 	bool also_closed; /* checks: says something better than "not granted" */
 	bool has_mode;
 	enum rule_mode mode;
+	struct jv match, not_match; /* examples */
+};
+
+/* exception { ... }: texts are "" where nothing is said. */
+struct exception {
+	const char *rule, *owner, *ticket, *reason, *expires;
+	const char *code, *field, *value; /* of the violation; field and value are globs */
+	int64_t ends;                     /* the first second in which it does not hold */
+	int function;                     /* `when`: reference in Lua's registry, or LUA_NOREF */
+	struct jv when;                   /* else facts by path, and what they must be */
+	const char *file;
+	int line;
+	const struct profile *profile;
 };
 
 struct profile {
@@ -59,8 +78,12 @@ struct profile {
 	enum rule_mode mode;
 	bool sees_all, hardens, redacts_env;
 	const struct item *items[PROFILE_ITEMS_MAX]; /* rules, the parent's first */
-	size_t item_count;
-	unsigned char grants[OP_COUNT]; /* enum grant */
+	size_t item_count, inherited_count;          /* of these, the parent's */
+	const struct exception *exceptions[PROFILE_EXCEPTIONS_MAX];
+	size_t exception_count;
+	bool codes_only;
+	unsigned char check_modes[ITEMS_MAX]; /* of standard checks: enum rule_mode */
+	unsigned char grants[OP_COUNT];       /* enum grant */
 	char hash[HASH_HEX_LEN + 1];
 };
 
@@ -77,6 +100,10 @@ struct judging {
 	bool soft[VIOLATIONS_MAX]; /* decision->violations.list[i] is softened by a mode */
 	bool ask[VIOLATIONS_MAX];
 	size_t hard_count, ask_count, soft_count, soft_ask_count;
+	unsigned char held[PROFILE_EXCEPTIONS_MAX]; /* exceptions: not asked, holds, does not */
+	bool excepting;                             /* the `when` of an exception runs */
+	bool held_off;                              /* no exception holds */
+	const struct item *alone;                   /* only this rule runs */
 
 	struct change *changes;
 	size_t change_count;
@@ -100,6 +127,10 @@ struct engine {
 	size_t item_count, check_count;
 	int harden_function;            /* reference in Lua's registry */
 	int check_words, profile_words; /* the two environments, as references */
+
+	struct exception exceptions[EXCEPTIONS_MAX];
+	size_t exception_count;
+	struct engine_trace *trace; /* NULL: nobody looks on */
 
 	struct profile *profiles[PROFILES_MAX];
 	size_t profile_count;
@@ -132,6 +163,31 @@ int saying_change(lua_State *lua);
 
 /* Whether a value that a rule returned is one of those that mean something: nil, or deny(...). */
 bool saying_is_verdict(lua_State *lua, int index);
+
+enum rule_mode judging_mode(const struct judging *call, const struct item *it);
+
+/* --- judge.c --- */
+
+/* One rule by itself, as if it were enforced and nothing else were there. */
+int rule_run_alone(struct engine *eng, const struct profile *p, const struct item *it,
+		   const struct jv *facts, struct arena *a, struct decision *ret, struct err *err);
+
+/* --- exception.c --- */
+
+/* Makes one from the table at index 1, or raises. */
+struct exception *exception_take(lua_State *lua);
+
+/* After all profiles are resolved: what each is about exists, and is the profile's own. */
+int exception_check_all(struct engine *eng, struct err *err);
+
+/* The one that lets v pass, or NULL.  While judging; may raise. */
+const struct exception *exception_for(lua_State *lua, struct judging *call,
+				      const struct violation *v);
+
+/* --- examples.c --- */
+
+int examples_take(lua_State *lua, int table, struct item *it); /* the option `examples` */
+int examples_check_all(struct engine *eng, struct err *err);
 
 /* --- profile.c --- */
 

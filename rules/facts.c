@@ -26,6 +26,7 @@ static const char *const known[] = {
 	"isolation.min.runtimes",
 	"limits.memory.nano_cpus.pids",
 	"mounts.path.mode",
+	"now",
 };
 
 static void know_names(lua_State *lua)
@@ -123,6 +124,66 @@ void facts_open(lua_State *lua)
 	lua_pop(lua, 1);
 }
 
+/* --- their names --- */
+
+static const char *const workload_paths[] = {
+#define FACT(path, kind, doc) path,
+#include "rules/workload.def"
+#undef FACT
+};
+
+bool facts_has_path(struct span path)
+{
+	static const char *const others[] = {
+		"operation.name", "operation.class",  "operation.group",   "identity.name",
+		"identity.owner", "identity.profile", "identity.listener", "identity.uid",
+		"identity.gid",   "backend",          "object.kind",       "object.id",
+		"object.name",    "object.mine",
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (span_is(path, others[i]))
+			return true;
+	if (!span_starts(path, "workload."))
+		return false;
+	for (size_t i = 0; i < sizeof(workload_paths) / sizeof(*workload_paths); i++)
+		if (!strchr(workload_paths[i], '[') &&
+		    span_is(span_skip(path, 9), workload_paths[i]))
+			return true;
+	return false;
+}
+
+static bool is_known_name(struct span name)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		struct span rest = span_of(known[i]), part;
+
+		while (rest.len) {
+			span_cut(&rest, '.', &part);
+			if (part.len > 2 && part.at[part.len - 1] == ']')
+				part.len -= 2;
+			if (span_eq(part, name))
+				return true;
+		}
+	}
+	return false;
+}
+
+int engine_check_facts(const struct jv *facts, struct err *err)
+{
+	for (size_t i = 0; facts->kind == JV_ARRAY && i < facts->count; i++)
+		if (engine_check_facts(&facts->items[i], err) < 0)
+			return -1;
+	for (size_t i = 0; facts->kind == JV_OBJECT && i < facts->count; i++) {
+		if (!is_known_name(facts->members[i].key))
+			return err_set(err, ERR_CONFIG, "there is no fact named '%.64s'",
+				       facts->members[i].key.at);
+		if (engine_check_facts(&facts->members[i].value, err) < 0)
+			return err_wrap(err, "%.64s", facts->members[i].key.at);
+	}
+	return 0;
+}
+
 /* --- their size --- */
 
 static size_t string_size(struct span s, bool exact)
@@ -218,5 +279,7 @@ struct jv engine_facts(struct arena *a, const struct question *q)
 		jv_set(a, &facts, "object", *q->object);
 	if (q->workload && q->workload->kind != JV_NULL)
 		jv_set(a, &facts, "workload", *q->workload);
+	if (q->now > 0)
+		jv_set(a, &facts, "now", jv_int(q->now));
 	return facts;
 }

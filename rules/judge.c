@@ -9,11 +9,36 @@
 
 /* --- under sandbox_call(): a Lua error leaves these by longjmp, so they own nothing --- */
 
+/* What the rule that has just run said, from what was there before. */
+static enum rule_outcome outcome_of(const struct judging *call, const struct judging *before)
+{
+	if (call->hard_count > before->hard_count)
+		return OUTCOME_DENIED;
+	if (call->ask_count > before->ask_count)
+		return OUTCOME_ASKED;
+	if (call->soft_count + call->soft_ask_count > before->soft_count + before->soft_ask_count)
+		return OUTCOME_SOFTENED;
+	return OUTCOME_PASSED;
+}
+
+static struct rule_trace *traced(const struct engine *eng, const struct item *it)
+{
+	for (size_t i = 0; eng->trace && i < eng->trace->count; i++)
+		if (eng->trace->list[i].rule == it->name && eng->trace->list[i].line == it->line)
+			return &eng->trace->list[i];
+	return NULL;
+}
+
 static void run_item(lua_State *lua, struct judging *call, const struct item *it)
 {
 	int top = lua_gettop(lua);
+	struct rule_trace *t = traced(engine_of(lua), it);
+	struct judging before = *call;
+	size_t warned = call->decision->warning_count, excepted = call->decision->excepted_count;
 
 	call->item = it;
+	if (t)
+		t->outcome = OUTCOME_FAILED; /* unless it comes back */
 	lua_rawgeti(lua, LUA_REGISTRYINDEX, it->function);
 	facts_push(lua, call->facts);
 	/* Standard checks see the settings; rules are the settings' equals. */
@@ -25,6 +50,23 @@ static void run_item(lua_State *lua, struct judging *call, const struct item *it
 			luaL_error(lua, "%s:%d: rule \"%s\" returned a %s, which is no verdict",
 				   it->file, it->line, it->name, luaL_typename(lua, i));
 	lua_settop(lua, top);
+	if (!t)
+		return;
+	t->outcome = outcome_of(call, &before);
+	if (t->outcome == OUTCOME_PASSED && call->decision->excepted_count > excepted)
+		t->outcome = OUTCOME_SOFTENED;
+	else if (t->outcome == OUTCOME_PASSED && call->decision->warning_count > warned)
+		t->outcome = OUTCOME_WARNED;
+}
+
+enum rule_mode judging_mode(const struct judging *call, const struct item *it)
+{
+	if (call->alone)
+		return MODE_ENFORCE;
+	if (it->has_mode)
+		return it->mode;
+	return it->is_check ? (enum rule_mode)call->profile->check_modes[it->index]
+			    : call->profile->mode;
 }
 
 static bool applies(const struct judging *call, const struct item *it)
@@ -68,6 +110,7 @@ static int run(struct engine *eng, lua_CFunction fn, struct judging *call, struc
 	result = sandbox_call(eng->sb, &eng->judge_limits, fn, call, err);
 	eng->call = NULL;
 	heap_restore(eng->sb->heap);
+	call->excepting = false;
 	if (result < 0 && eng->sb->stop == STOP_HOST)
 		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
 	return result;
@@ -174,6 +217,58 @@ static void begin(struct judging *call)
 	d->rule = "";
 	d->violations.count = d->violations.dropped = 0;
 	d->warning_count = 0;
+	d->excepted_count = 0;
+}
+
+/* All rules that the profile has, none of which has run. */
+static void begin_trace(struct engine *eng, const struct profile *p)
+{
+	struct engine_trace *t = eng->trace;
+
+	if (!t)
+		return;
+	t->count = 0;
+	for (size_t i = 0; i < eng->check_count + p->item_count && t->count < TRACE_MAX; i++) {
+		const struct item *it =
+			i < eng->check_count ? &eng->items[i] : p->items[i - eng->check_count];
+
+		t->list[t->count++] = (struct rule_trace){it->name, it->doc,      it->file,
+							  it->line, it->is_check, OUTCOME_NOT_RUN};
+	}
+}
+
+static void on_line(void *arg, const char *file, int line)
+{
+	const struct engine_trace *t = arg;
+
+	t->on_line(t->arg, file, line);
+}
+
+void engine_watch(struct engine *eng, struct engine_trace *trace)
+{
+	eng->trace = trace;
+	eng->sb->on_line = trace && trace->on_line ? on_line : NULL;
+	eng->sb->on_line_arg = trace;
+}
+
+static int alone_protected(lua_State *lua)
+{
+	struct judging *call = lua_touserdata(lua, 1);
+
+	run_item(lua, call, call->alone);
+	return 0;
+}
+
+/* Seven parameters: the contract has them. NOLINTNEXTLINE(readability-function-size) */
+int rule_run_alone(struct engine *eng, const struct profile *p, const struct item *it,
+		   const struct jv *facts, struct arena *a, struct decision *ret, struct err *err)
+{
+	struct judging call = {
+		.profile = p, .facts = facts, .arena = a, .decision = ret, .alone = it};
+
+	begin(&call);
+	call.held_off = true;
+	return run(eng, alone_protected, &call, err);
 }
 
 int engine_judge(struct engine *eng, const struct profile *p, const struct jv *facts,
@@ -188,6 +283,7 @@ int engine_judge(struct engine *eng, const struct profile *p, const struct jv *f
 	};
 
 	begin(&call);
+	begin_trace(eng, p);
 	call.closed = !op_set_has(&p->granted, call.op);
 	if (!facts_fit(facts, FACTS_MAX)) {
 		err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",

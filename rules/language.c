@@ -11,7 +11,7 @@
  * runs under sandbox_call(), so nothing is owned.
  */
 
-static char profile_mark, rule_mark; /* the kinds of what profile() and rule() return */
+static char profile_mark, rule_mark, exception_mark; /* the kinds of what the words return */
 
 /* --- helpers --- */
 
@@ -92,7 +92,10 @@ static struct item *new_item(lua_State *lua, struct span name)
 
 	if (eng->item_count == ITEMS_MAX)
 		luaL_error(lua, "more than %d rules", ITEMS_MAX);
-	*it = (struct item){.name = name.at, .doc = "", .file = eng->reading->source->name};
+	*it = (struct item){.name = name.at,
+			    .doc = "",
+			    .file = eng->reading->source->name,
+			    .index = eng->item_count};
 	return it;
 }
 
@@ -150,8 +153,12 @@ static void take_option(lua_State *lua, struct item *it)
 			luaL_error(lua, "rule: mode is \"enforce\", \"warn\" or \"shadow\"");
 	} else if (strcmp(key, "doc") == 0) {
 		it->doc = keep(lua, library_string(lua, -1, "rule: doc"));
+	} else if (strcmp(key, "examples") == 0) {
+		examples_take(lua, lua_gettop(lua), it);
 	} else {
-		luaL_error(lua, "rule: unknown option \"%s\" (operations, mode and doc are known)",
+		luaL_error(lua,
+			   "rule: unknown option \"%s\" (operations, mode, doc and examples are "
+			   "known)",
 			   key);
 	}
 }
@@ -172,6 +179,18 @@ static int word_rule(lua_State *lua)
 	take_function(lua, it);
 	engine_of(lua)->item_count++;
 	push_mark(lua, &rule_mark, it);
+	return 1;
+}
+
+/* --- exception { rule =, when =, owner =, ticket =, reason =, expires = } --- */
+
+static int word_exception(lua_State *lua)
+{
+	only_while_loading(lua, "exception");
+	if (lua_gettop(lua) != 1 || !lua_istable(lua, 1))
+		return luaL_error(lua, "this is expected: exception { rule =, when =, owner =, "
+				       "ticket =, reason =, expires = }");
+	push_mark(lua, &exception_mark, exception_take(lua));
 	return 1;
 }
 
@@ -208,19 +227,40 @@ static void fail(lua_State *lua)
 	sandbox_leave(lua);
 }
 
+static void take_exception(lua_State *lua, struct profile *p, struct exception *x)
+{
+	if (p->exception_count == PROFILE_EXCEPTIONS_MAX)
+		luaL_error(lua, "profile \"%s\": more than %d exceptions", p->name,
+			   PROFILE_EXCEPTIONS_MAX);
+	if (x->profile)
+		luaL_error(lua,
+			   "profile \"%s\": an exception belongs to one profile; this one is "
+			   "that of \"%s\"",
+			   p->name, x->profile->name);
+	x->profile = p;
+	p->exceptions[p->exception_count++] = x;
+}
+
 static void take_rules(lua_State *lua, struct profile *p, size_t count)
 {
 	struct engine *eng = engine_of(lua);
 
 	for (size_t i = 1; i <= count; i++) {
 		const struct item *it;
+		struct exception *x;
 
 		lua_rawgeti(lua, 1, (lua_Integer)i);
 		it = marked(lua, -1, &rule_mark);
+		x = marked(lua, -1, &exception_mark);
 		lua_pop(lua, 1);
+		if (x) {
+			take_exception(lua, p, x);
+			continue;
+		}
 		if (!it) {
 			err_set(eng->reading->err, ERR_CONFIG,
-				"entry %zu without a name is no rule(...)", i);
+				"entry %zu without a name is no rule(...) and no exception {...}",
+				i);
 			settings_blame(&p->at, "", eng->reading->err);
 			fail(lua);
 		}
@@ -414,7 +454,7 @@ static const struct library_word check_words[] = {
 
 static const struct library_word profile_words[] = {
 	{"profile", word_profile}, {"rule", word_rule},   {"deny", saying_deny},
-	{"ask", saying_ask},       {"warn", saying_warn},
+	{"ask", saying_ask},       {"warn", saying_warn}, {"exception", word_exception},
 };
 
 /* Pushes the library at `library` with more words, sealed, and pops it into the registry. */

@@ -41,6 +41,9 @@ const struct jv *facts_at(lua_State *lua, int index);
 
 void facts_open(lua_State *lua);
 
+/* Whether it names a fact: "workload.image.name".  None that lies in a list does. */
+bool facts_has_path(struct span path);
+
 /* Whether v takes at most cap bytes as JSON. */
 bool facts_fit(const struct jv *v, size_t cap);
 

@@ -45,6 +45,7 @@ static int inherit_rules(struct profile *p, struct err *err)
 	for (size_t i = 0; i < inherited; i++)
 		p->items[i] = parent->items[i];
 	p->item_count += inherited;
+	p->inherited_count = inherited;
 	for (size_t i = 0; i < p->item_count; i++)
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(p->items[i]->name, p->items[k]->name) != 0)
@@ -84,9 +85,60 @@ static void digest(const struct engine *eng, struct profile *p)
 		if (strcmp(mode, rule_mode_name((enum rule_mode)m)) == 0)
 			p->mode = (enum rule_mode)m;
 	p->sees_all = strcmp(jv_str(&p->settings, "visibility", "own"), "all") == 0;
+	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
 	p->hardens = harden->kind == JV_OBJECT || harden->b;
 	for (size_t i = 0; i < hidden->count; i++)
 		p->redacts_env = p->redacts_env || span_is(hidden->items[i].str, "env");
+}
+
+static enum rule_mode mode_named(const struct jv *word)
+{
+	for (int m = 0; m < MODE_COUNT; m++)
+		if (span_is(word->str, rule_mode_name((enum rule_mode)m)))
+			return (enum rule_mode)m;
+	return MODE_ENFORCE;
+}
+
+static int unknown_check(const struct engine *eng, const struct profile *p, struct span name,
+			 struct err *err)
+{
+	struct nearest near = {.word = name};
+
+	for (size_t i = 0; i < eng->check_count; i++)
+		nearest_offer(&near, eng->items[i].name);
+	err_set(err, ERR_CONFIG, "no standard check is named \"%.64s\"%s%s", name.at,
+		near.best ? "; the nearest is " : "", near.best ? near.best : "");
+	return settings_blame(&p->at, "modes", err);
+}
+
+/* What its parent enforces, a profile may not only watch. */
+static int set_check_modes(const struct engine *eng, struct profile *p, struct err *err)
+{
+	const struct jv *modes = jv_get(&p->settings, "modes");
+
+	for (size_t i = 0; i < modes->count; i++) {
+		size_t k = 0;
+
+		while (k < eng->check_count && !span_is(modes->members[i].key, eng->items[k].name))
+			k++;
+		if (k == eng->check_count)
+			return unknown_check(eng, p, modes->members[i].key, err);
+	}
+	for (size_t i = 0; i < eng->check_count; i++) {
+		const struct jv *word = jv_get(modes, eng->items[i].name);
+		enum rule_mode mode = word ? mode_named(word) : p->mode;
+		enum rule_mode its =
+			p->parent ? (enum rule_mode)p->parent->check_modes[i] : MODE_SHADOW;
+
+		p->check_modes[i] = (unsigned char)mode;
+		if (mode == MODE_ENFORCE || mode == its || its == MODE_SHADOW)
+			continue;
+		err_set(err, ERR_CONFIG,
+			"%s = \"%s\" is more than \"%s\" grants, which this profile extends",
+			eng->items[i].name, rule_mode_name(mode), p->parent->name);
+		return settings_blame(&p->at, word ? "modes" : "mode", err);
+	}
+	return 0;
 }
 
 /* Over the standard checks, the files of all ancestors and its own, and its name. */
@@ -153,6 +205,8 @@ static int resolve(struct engine *eng, struct profile *p, struct err *err)
 	    inherit_rules(p, err) < 0)
 		return -1;
 	digest(eng, p);
+	if (set_check_modes(eng, p, err) < 0)
+		return -1;
 	sign(eng, p);
 	p->progress = DONE;
 	return 0;
@@ -214,6 +268,47 @@ bool profile_sees_all(const struct profile *p)
 bool profile_hardens(const struct profile *p)
 {
 	return p->hardens;
+}
+
+bool profile_tells_codes_only(const struct profile *p)
+{
+	return p->codes_only;
+}
+
+const struct profile *profile_parent(const struct profile *p)
+{
+	return p->parent;
+}
+
+const struct jv *profile_given(const struct profile *p)
+{
+	return &p->given;
+}
+
+const char *profile_file(const struct profile *p)
+{
+	return p->file;
+}
+
+int profile_line(const struct profile *p)
+{
+	return p->at.line;
+}
+
+bool profile_rule_at(const struct engine *eng, const struct profile *p, size_t i,
+		     struct rule_view *ret)
+{
+	const struct item *it;
+
+	if (i >= eng->check_count + p->item_count)
+		return false;
+	it = i < eng->check_count ? &eng->items[i] : p->items[i - eng->check_count];
+	*ret = (struct rule_view){it->name, it->doc, it->file, it->line, it->is_check, p->mode};
+	if (it->has_mode)
+		ret->mode = it->mode;
+	else if (it->is_check)
+		ret->mode = (enum rule_mode)p->check_modes[i];
+	return true;
 }
 
 bool profile_redacts_env(const struct profile *p)

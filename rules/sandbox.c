@@ -44,8 +44,14 @@ static void count(lua_State *lua, int64_t steps)
 
 static void hook(lua_State *lua, lua_Debug *ar)
 {
-	(void)ar;
-	count(lua, HOOK_EVERY);
+	struct sandbox *sb = sandbox_of(lua);
+
+	if (ar->event != LUA_HOOKLINE) {
+		count(lua, HOOK_EVERY);
+		return;
+	}
+	if (sb->on_line && lua_getinfo(lua, "S", ar) && *ar->source == '=')
+		sb->on_line(sb->on_line_arg, ar->source + 1, ar->currentline);
 }
 
 void sandbox_charge(lua_State *lua, size_t bytes)
@@ -136,7 +142,7 @@ int sandbox_call(struct sandbox *sb, const struct sandbox_limits *limits, lua_CF
 	sb->deadline_ns = clock_thread_ns() + (uint64_t)limits->time_ms * 1000000;
 	sb->stop = STOP_NONE;
 	heap_set_block_max(sb->heap, limits->block_bytes);
-	lua_sethook(sb->lua, hook, LUA_MASKCOUNT, HOOK_EVERY);
+	lua_sethook(sb->lua, hook, LUA_MASKCOUNT | (sb->on_line ? LUA_MASKLINE : 0), HOOK_EVERY);
 	lua_pushcfunction(sb->lua, fn);
 	lua_pushlightuserdata(sb->lua, argument);
 	status = lua_pcall(sb->lua, 1, 0, 0);

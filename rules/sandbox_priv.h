@@ -44,6 +44,10 @@ struct sandbox {
 	struct heap *heap;
 	void *owner; /* for the C functions of whoever opened it */
 
+	/* Called for each line that runs; NULL: nobody looks on. */
+	void (*on_line)(void *arg, const char *file, int line);
+	void *on_line_arg;
+
 	/* of the running call */
 	struct sandbox_limits limits;
 	int64_t instructions_left;

@@ -3,6 +3,7 @@
 #include "rules/library_priv.h"
 
 #include <lauxlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Everything here runs under sandbox_call(), so nothing is owned. */
@@ -16,7 +17,7 @@ static struct judging *judging_of(lua_State *lua, const char *word)
 {
 	struct judging *call = engine_of(lua)->call;
 
-	if (!call || !call->item)
+	if (!call || !call->item || call->excepting)
 		luaL_error(lua, "%s can only be said while a rule runs", word);
 	return call;
 }
@@ -94,7 +95,7 @@ static void check_options(lua_State *lua, const char *word)
 
 static enum rule_mode mode_in_force(const struct judging *call)
 {
-	return call->item->has_mode ? call->item->mode : call->profile->mode;
+	return judging_mode(call, call->item);
 }
 
 static void add_warning(struct judging *call, const char *text)
@@ -143,6 +144,39 @@ static void add_violation(struct judging *call, const struct violation *v, bool 
 	call->ask[i] = ask;
 }
 
+/* An exception that is used is on record, and its end is told before it comes. */
+static void use_exception(lua_State *lua, struct judging *call, const struct exception *x,
+			  const struct violation *v)
+{
+	struct decision *d = call->decision;
+	int64_t left = x->ends - jv_num(call->facts, "now", 0);
+	char text[TEXT_MAX];
+
+	d->excepted[d->excepted_count++] = (struct exception_use){
+		v->rule,   reason_name(v->reason), v->field, v->value, x->owner, x->ticket,
+		x->expires};
+	if (left > EXCEPTION_WARN_S)
+		return;
+	snprintf(text, sizeof(text),
+		 "the exception that lets this pass ends with %s (%.60s, %.60s)", x->expires,
+		 x->ticket, x->owner);
+	add_warning(call, copied(lua, call, span_of(text), TEXT_MAX));
+}
+
+/* What is found counts, unless an exception of the profile is about it. */
+static void found(lua_State *lua, struct judging *call, const struct violation *v, bool unknown,
+		  bool ask)
+{
+	bool full = call->decision->excepted_count == EXCEPTION_USES_MAX;
+	const struct exception *x = unknown || full ? NULL : exception_for(lua, call, v);
+
+	if (x)
+		use_exception(lua, call, x, v);
+	else
+		/* What is not known is never softened: nobody could say what the mode lets pass. */
+		add_violation(call, v, !unknown && mode_in_force(call) != MODE_ENFORCE, ask);
+}
+
 bool saying_is_verdict(lua_State *lua, int index)
 {
 	return lua_isnil(lua, index) || facts_at(lua, index) == &verdict_mark;
@@ -170,7 +204,7 @@ static int object_to(lua_State *lua, const char *word, bool ask)
 		v.reason = reason_find(span_of(reason));
 	if (v.reason == REASON_NONE)
 		return luaL_error(lua, "%s: \"%s\" is no reason code", word, reason);
-	add_violation(call, &v, mode_in_force(call) != MODE_ENFORCE, ask);
+	found(lua, call, &v, option_is_true(lua, "unknown"), ask);
 	return return_mark(lua);
 }
 
@@ -209,8 +243,7 @@ int saying_refuse(lua_State *lua)
 	v.value = option(lua, call, "value", VIOLATION_VALUE_MAX);
 	v.text = option(lua, call, "text", TEXT_MAX);
 	v.hint = option(lua, call, "hint", TEXT_MAX);
-	/* What is not known is never softened: nobody could say what the mode lets pass. */
-	add_violation(call, &v, !unknown && mode_in_force(call) != MODE_ENFORCE, false);
+	found(lua, call, &v, unknown, false);
 	return 0;
 }
 

@@ -306,7 +306,25 @@ static int check_mode(struct checking *c, const struct jv *v)
 	return check_word(c, known, "\"enforce\", \"warn\" or \"shadow\"", v);
 }
 
+static int check_denial(struct checking *c, const struct jv *v)
+{
+	static const char *const known[] = {"full", "code", NULL};
+
+	return check_word(c, known, "\"full\" or \"code\"", v);
+}
+
 /* --- kinds with a form of their own --- */
+
+static int check_modes(struct checking *c, struct jv *v)
+{
+	tree_expect_object(v);
+	if (v->kind != JV_OBJECT)
+		return wrong(c, "{ CHECK = \"warn\" }", v);
+	for (size_t i = 0; i < v->count; i++)
+		if (check_mode(c, &v->members[i].value) < 0)
+			return err_wrap(c->err, "%.64s", v->members[i].key.at);
+	return 0;
+}
 
 static int unknown_member(struct checking *c, const char *known, const struct jv *v)
 {
@@ -512,6 +530,10 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 		return check_visibility(c, v);
 	case KIND_MODE:
 		return check_mode(c, v);
+	case KIND_MODES:
+		return check_modes(c, v);
+	case KIND_DENIAL:
+		return check_denial(c, v);
 	case KIND_QUOTA:
 	case KIND_RATE:
 		break;

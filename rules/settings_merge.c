@@ -43,7 +43,10 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 	case KIND_USERS:
 		return jv_string("nonroot");
 	case KIND_LIMITS:
+	case KIND_MODES:
 		return jv_object();
+	case KIND_DENIAL:
+		return jv_string("full");
 	case KIND_VISIBILITY:
 		return jv_string("own");
 	case KIND_MODE:
@@ -233,6 +236,23 @@ static int meet_modes(const struct meeting *m, struct jv *ret)
 	return 0;
 }
 
+/*
+ * What either says of a check, the child's word before the parent's; whether
+ * that softens what the parent enforces is seen where the parent's own mode is
+ * known, in profile.c.
+ */
+static int join_modes(const struct meeting *m, struct jv *ret)
+{
+	const struct jv *both[] = {m->parent, m->child};
+
+	*ret = jv_object();
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < both[k]->count; i++)
+			jv_set_span(m->arena, ret, both[k]->members[i].key,
+				    both[k]->members[i].value);
+	return 0;
+}
+
 static int meet_switches(const struct meeting *m, struct jv *ret)
 {
 	bool grants = m->setting->merge == MERGE_SUBSET;
@@ -276,6 +296,10 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_words(m, "own", ret);
 	case KIND_MODE:
 		return meet_modes(m, ret);
+	case KIND_MODES:
+		return join_modes(m, ret);
+	case KIND_DENIAL:
+		return meet_words(m, "code", ret);
 	case KIND_BOOL:
 		return meet_switches(m, ret);
 	case KIND_HARDEN:

@@ -31,6 +31,8 @@ enum setting_kind {
 	KIND_OPERATIONS,
 	KIND_VISIBILITY,
 	KIND_MODE,
+	KIND_MODES, /* names of standard checks: profile.c knows which there are */
+	KIND_DENIAL,
 	KIND_QUOTA,
 	KIND_RATE
 };

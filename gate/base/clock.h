@@ -24,4 +24,10 @@ uint64_t clock_unix_ns(void);
 /* Writes "2026-01-31T12:00:00.123456789Z" with its NUL into out. */
 void clock_format(uint64_t unix_ns, char out[CLOCK_TEXT_MAX]);
 
+/*
+ * Reads "2026-01-31T12:00:00Z", or "2026-01-31" for the first second of that
+ * day, as seconds since 1970, UTC.  -1: it is no such text, or no such day.
+ */
+int64_t clock_parse(const char *text, size_t len);
+
 #endif

@@ -222,9 +222,42 @@ static void log_lines_are_clean_and_few(void **state)
 	close(ends[0]);
 }
 
+/* Days that there are, and those that there are not. */
+static void times_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t want;
+	} rows[] = {
+		{"1970-01-01", 0},
+		{"2000-02-29", 951782400},
+		{"2026-05-28T20:26:40Z", 1780000000},
+		{"2100-03-01", 4107542400},
+		{"2026-02-29", -1},
+		{"2100-02-29", -1},
+		{"2026-04-31", -1},
+		{"2026-13-01", -1},
+		{"2026-00-10", -1},
+		{"1969-12-31", -1},
+		{"2026-05-28T24:00:00Z", -1},
+		{"2026-05-28T20:26:60Z", -1},
+		{"2026-05-28T20:26:40", -1},
+		{"2026-5-28", -1},
+		{"2026-05-28 ", -1},
+		{"+026-05-28", -1},
+		{"", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		CHECK_INT(rows[i].text, rows[i].want,
+			  clock_parse(rows[i].text, strlen(rows[i].text)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_are_read),
 		cmocka_unit_test(errors_are_wrapped_and_cut),
 		cmocka_unit_test(arenas_are_capped_and_reused),
 		cmocka_unit_test(buffers_are_queues_with_a_cap),
