@@ -9,6 +9,7 @@ import urllib.request
 
 from e2e.world import lines_of
 from kit import proc
+from kit.ids import covers
 from kit.proc import Trouble
 from place import APP
 
@@ -39,6 +40,7 @@ def test_run_on_a_terminal(client, _place):
         raise Trouble(f"status {status}, seen {seen!r}")
 
 
+@covers("I08")
 def test_exec_as_it_comes(client, _place):
     """Without and with input, without and with a terminal: peers lose the output of the first."""
     name = client.sleeper()
@@ -68,6 +70,7 @@ def binary(client, *arguments):
                           check=True, timeout=60).stdout
 
 
+@covers("I17")
 def test_copy(client, place):
     name, home = client.sleeper(), place.home / f"copy-{client.version}"
     (home / "tree/below").mkdir(parents=True)
@@ -86,6 +89,7 @@ def test_copy(client, place):
     client.docker("rm", "-f", name).want()
 
 
+@covers("I11")
 def test_stats(client, place):
     name = client.sleeper(options=("-m", "64m"))
     client.docker("stats", "--no-stream", "--format", "{{.Name}} {{.PIDs}}", name).want(out=f"{name} 1")

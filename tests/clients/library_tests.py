@@ -6,6 +6,7 @@ import re
 import shutil
 
 from kit import wire
+from kit.ids import covers
 from kit.proc import Trouble
 from place import APP, HERE
 
@@ -77,6 +78,7 @@ def test_compose(place):
         raise Trouble(f"down left {left}")
 
 
+@covers("I19")
 def test_compose_with_a_build(place):
     folder = place.folder / "built"
     folder.mkdir()
@@ -141,6 +143,7 @@ def test_testcontainers(place):
     yield from checks_of(done)
 
 
+@covers("I20")
 def test_ryuk(place):
     """The helper that wants the engine's socket: refused, and the reason reaches the user."""
     ryuk = "reg.example/team/ryuk:1"
@@ -154,6 +157,7 @@ def test_ryuk(place):
         place.refused(done.out, "bind_protected")
 
 
+@covers("I21")
 def test_buildx(place):
     """What buildx's docker-container driver makes first."""
     body = json.dumps({"Image": "reg.example/team/buildkit:1", "Env": [], "HostConfig": {

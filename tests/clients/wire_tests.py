@@ -9,6 +9,7 @@ import threading
 import time
 
 from kit import proc, wire
+from kit.ids import covers
 from kit.proc import Trouble
 from place import APP, DECISION
 
@@ -63,6 +64,7 @@ def opened(path, request, status, body=b""):
     return stream
 
 
+@covers("I05")
 def test_hijack_without_upgrade(place):
     """Older clients: output comes as it is made; input needs an upgrade, and the refusal says so."""
     ident = started(place, ["sleep", "600"])
@@ -93,6 +95,7 @@ def input_exec(place, ident):
                            b'{"AttachStdin":true,"AttachStdout":true,"Cmd":["cat"]}'))["Id"]
 
 
+@covers("I09")
 def test_silent_streams(place):
     """Nothing is cut that both sides keep open: five silent streams, each through short timers."""
     path = place.hasty.folder / "gate.sock"
@@ -136,6 +139,7 @@ def connections(path):
     return sum(row[-1] == str(path) and row[5] == "03" for row in rows)
 
 
+@covers("I11")
 def test_stats(place):
     ident = started(place, ["sleep", "600"])
     base = f"/v1.41/containers/{ident}/stats"
@@ -150,6 +154,7 @@ def test_stats(place):
     want(place, "DELETE", f"/v1.41/containers/{ident}?force=1", 204)
 
 
+@covers("I17")
 def test_archive_heads(place):
     """What docker cp reads in a head comes through, and nothing comes behind it."""
     ident = made(place, ["true"])
@@ -259,6 +264,7 @@ def feed(process, pieces):
         pass  # its status and words say why
 
 
+@covers("I12", "I13")
 def test_large_upload_and_slow_download(place):
     """Half a gigabyte of unknown length up, and down to a reader who takes his time."""
     client, image = place.clients()[0], "reg.example/team/big:1"

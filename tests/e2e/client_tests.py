@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from kit import wire
+from kit.ids import covers
 from kit.proc import Trouble, until
 from world import APP, lines_of
 
@@ -45,6 +46,7 @@ def test_run_on_a_terminal(client, _world):
         raise Trouble(f"status {status}, seen {seen!r}")
 
 
+@covers("I03")
 def test_run_with_input(client, _world):
     done = client.docker("run", "--rm", "-i", APP, "sha256sum", stdin=MEGABYTE).want()
     if hashlib.sha256(MEGABYTE).hexdigest() not in done.out:
@@ -52,6 +54,7 @@ def test_run_with_input(client, _world):
     client.docker("run", "--rm", "-i", APP, "cat", stdin=b"early input\n").want(out="early input\n")
 
 
+@covers("I04")
 def test_exec(client, _world):
     name = client.sleeper()
     client.docker("exec", name, "echo", "out").want(out="out\n")
@@ -155,6 +158,7 @@ def test_looking(client, world):
         world.direct("rm", "-f", "foreign")
 
 
+@covers("I17")
 def test_copy(client, world):
     name = client.sleeper()
     source = world.home / "in.txt"
@@ -222,6 +226,7 @@ def test_denials(client, world):
         raise Trouble("something was made although it was denied")
 
 
+@covers("I23")
 def test_versions(client, _world):
     for version in ("1.40", "1.41"):
         client.docker("ps", DOCKER_API_VERSION=version).want()

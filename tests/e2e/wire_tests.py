@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from kit import cases, proc, wire
+from kit.ids import covers
 from kit.proc import Trouble
 from world import APP
 
@@ -22,6 +23,7 @@ def say(stream, text, body=b""):
     stream.send(head.encode() + b"\r\n" + body)
 
 
+@covers("I01")
 def test_first_move(world):
     """HEAD /_ping: a length is named, no body follows, the next request is answered."""
     stream = wire.connect(world.folder / "runc.sock")
@@ -35,6 +37,7 @@ def test_first_move(world):
     stream.sock.close()
 
 
+@covers("I15", "I07", "I04")
 def test_attach_on_a_used_connection(world):
     """ping, create and attach on one connection; input before the 101; both ends closed in turn."""
     stream = wire.connect(world.folder / "runc.sock", seconds=60)
@@ -64,6 +67,7 @@ def test_attach_on_a_used_connection(world):
     world.ask("runc", "DELETE", f"/v1.41/containers/{ident}?force=1")
 
 
+@covers("I06")
 def test_refused_upgrade(world):
     """The engine's refusal of an upgrade is plain HTTP, and the connection goes on."""
     stream = wire.connect(world.folder / "runc.sock")
@@ -78,6 +82,7 @@ def test_refused_upgrade(world):
     stream.sock.close()
 
 
+@covers("I14")
 def test_expect_continue(world):
     stream = wire.connect(world.folder / "runc.sock", seconds=5)
     stream.send(b"POST /v1.41/containers/create HTTP/1.1\r\nHost: d\r\nExpect: 100-continue\r\n"
@@ -93,6 +98,7 @@ def test_expect_continue(world):
     world.ask("runc", "DELETE", f"/v1.41/containers/{ident}?force=1")
 
 
+@covers("I16")
 def test_old_http(world):
     stream = wire.connect(world.folder / "runc.sock")
     stream.send(b"GET /_ping HTTP/1.0\r\n\r\n")
@@ -100,6 +106,7 @@ def test_old_http(world):
         raise Trouble("HTTP/1.0 without Host")
 
 
+@covers("I23")
 def test_version_is_negotiated(world):
     """Versions in replies are never above what the gate knows; both forms of the path work."""
     engine = json.loads(wire.ask(world.engine.socket, "GET", "/version")[1])["ApiVersion"]
@@ -115,6 +122,7 @@ def test_version_is_negotiated(world):
         raise Trouble(f"an unknown version: {head.start} {body}")
 
 
+@covers("I22")
 def test_denial_is_readable(world):
     head, body = world.ask("runc", "POST", "/v1.41/containers/create", JSON, json.dumps(
         {"Image": APP, "HostConfig": {"Privileged": True}}).encode())
@@ -128,6 +136,7 @@ def test_denial_is_readable(world):
         raise Trouble(f"no record {found[0]}")
 
 
+@covers("I02")
 def test_cases(world):
     """Every case with the real engine behind the gate: same answers, and nothing is made."""
     path = proc.ROOT / "tests/cases/docker.cases"
@@ -179,6 +188,7 @@ def one_case(world, case):
     return f"no record {found[0]!r}"
 
 
+@covers("B05")
 def test_link_swapped_after_create(world):
     """A bind source that becomes a link between create and start is seen at start."""
     folder = Path("/srv/ws/swap")

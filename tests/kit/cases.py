@@ -9,21 +9,33 @@ from kit.proc import Trouble
 CREATE = "POST /v1.41/containers/create"
 IMAGE = "reg.example/team/app:1"
 METHOD = re.compile(r"^[A-Za-z]+ /|^[A-Z]+ \S+$|^POST http")
+BYTE = re.compile(rb"\\x([0-9a-f]{2})")
+VALUE = re.compile(r"\$\{(?:repeat (\d+) (.*?)|(\w+))\}")
 
 
 class Case:
-    def __init__(self, line):
+    def __init__(self, line, values):
         found = shlex.split(line)
         if len(found) != 4 or found[1] not in ("allow", "deny"):
             raise Trouble(f"cannot read the case: {line}")
         self.id, self.verdict, reasons, self.title = found
         self.reasons = set() if reasons == "-" else set(reasons.split("|"))
-        self.lines = []
+        self.lines, self.values = [], values
+
+    def _fill(self, text):
+        """${repeat N TEXT}, and ${NAME} of what the suite has."""
+        def value(match):
+            if match[1]:
+                return match[2] * int(match[1])
+            if match[3] not in self.values:
+                raise Trouble(f"{self.id}: no value for {match[0]}")
+            return str(self.values[match[3]])
+        return VALUE.sub(value, text)
 
     @property
     def request(self):
         """The request's bytes, without anything that frames it left out."""
-        lines = list(self.lines)
+        lines = [self._fill(line) for line in self.lines]
         first = lines.pop(0) if lines and METHOD.match(lines[0]) else CREATE
         headers = []
         while lines and re.match(r"^[\w-]+: ", lines[0]):
@@ -32,9 +44,11 @@ class Case:
         if first == CREATE and not self.lines[0].startswith("POST") and not re.search(
                 r'"image"', body, re.I):
             body = body.replace("{", f'{{"Image":"{IMAGE}",', 1).replace(",}", "}", 1)
-        body = body.encode("utf-8")
+        body = BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), body.encode("utf-8"))
         names = {header.partition(":")[0].lower() for header in headers}
-        if body and "content-type" not in names:
+        if "content-type: none" in map(str.lower, headers):
+            headers.remove("Content-Type: none")
+        elif body and "content-type" not in names:
             headers.append("Content-Type: application/json")
         if body or first.split()[0] in ("POST", "PUT", "post"):
             headers.append(f"Content-Length: {len(body)}")
@@ -42,13 +56,14 @@ class Case:
         return head.encode("utf-8") + b"\r\n\r\n" + body
 
 
-def read(path):
+def read(path, **values):
+    """values: what ${NAME} stands for."""
     found = []
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         if line.startswith("\t") and found:
             found[-1].lines.append(line[1:])
         elif line.strip() and not line.startswith("#"):
-            found.append(Case(line))
+            found.append(Case(line, values))
     if len({case.id for case in found}) != len(found):
         raise Trouble(f"{path}: an id comes twice")
     return found

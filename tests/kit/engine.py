@@ -29,6 +29,7 @@ INFO = {
         "runsc": {"path": "/usr/bin/runsc", "runtimeArgs": [
             "--network=none", "--platform=ptrace", "--ignore-cgroups"]},
         "gvisor": {"path": "/usr/sbin/runc"},
+        "runsc-host": {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=host"]},
     },
     "DefaultRuntime": "runc", "InitBinary": "docker-init", "LiveRestoreEnabled": False,
     "SecurityOptions": ["name=seccomp,profile=default"], "Isolation": "",

@@ -94,7 +94,7 @@ class Scene:
 
     def __init__(self, path):
         self.path = path
-        self.title, self.needs, self.blocks = "", [], []
+        self.title, self.needs, self.covers, self.blocks = "", [], [], []
         block = None
         for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), 1):
             if block:
@@ -110,6 +110,8 @@ class Scene:
                 self.title = str(found[1])
             elif found[0] == "needs":
                 self.needs += found[1:]
+            elif found[0] == "covers":
+                self.covers += map(str, found[1:])
             elif found[0] in self.KINDS and found[-1] == "{":
                 rest = found[1:-1]
                 name = rest.pop(0) if rest and "=" not in rest[0] else str(found[0])
@@ -122,6 +124,7 @@ class Scene:
             raise Trouble(f"{path.name}: the block of line {block.number} does not end")
         if not self.title:
             raise Trouble(f"{path.name}: no scene \"...\"")
+        self.covers += [block.options["case"] for block in self.of("client") if "case" in block.options]
         for block in self.blocks:
             if block.kind not in self.VERBATIM:
                 block.read_statements()

@@ -1,0 +1,90 @@
+"""tests/cases/ids: which suite proves which case; each suite holds what ran against it.
+
+A line of the list is `ID WHERE...`, and what it is about behind a `#`.  WHERE is
+
+    SUITE or SUITE:N   at least one (N) of the suite's tests has the id in its name
+    FILE.c:TEST        a unit test; that meson runs it is looked up in its file
+    later              nothing yet; the text behind the `#` says why
+
+A suite's tests are called ID or ID.N where they are cases, `case=ID` at the client of a scene,
+`covers ID...` in a scene, @covers("ID") at a function.
+"""
+
+import collections
+import re
+from pathlib import Path
+
+from kit.proc import ROOT, Trouble
+
+LIST = ROOT / "tests/cases/ids"
+SUITES = ("cases", "scene", "e2e", "clients")
+SUITE = re.compile(rf"({'|'.join(SUITES)})(?::(\d+))?")
+UNIT = re.compile(r"([\w/.-]+\.c):(\w+)")
+
+
+def covers(*ids):
+    """Decorates a test function with the ids that it proves."""
+    def mark(function):
+        function.covers = ids
+        return function
+    return mark
+
+
+def named(name, ids):
+    """The test's name with its ids, as it is printed."""
+    return f"{name} [{', '.join(sorted(set(ids)))}]" if ids else name
+
+
+def read(path=LIST):
+    """{id: ([where], text)}"""
+    found = {}
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        line, _, text = line.partition("#")
+        words = line.split()
+        if not words:
+            continue
+        if len(words) < 2 or words[0] in found:
+            raise Trouble(f"{path}: cannot read, or again: {line}")
+        found[words[0]] = (words[1:], text.strip())
+    return found
+
+
+def missing(suite, ran):
+    """What the list wants of a suite that ran, and did not; ran: the ids of its tests, one each."""
+    count = collections.Counter(re.sub(r"\.\d+$", "", one) for one in ran)
+    problems = []
+    for ident, (places, _) in read().items():
+        for where in places:
+            match = SUITE.fullmatch(where)
+            if match and match[1] == suite and count[ident] < int(match[2] or 1):
+                problems.append(f"{ident}: {count[ident]} of {match[2] or 1} tests")
+    return problems
+
+
+def complaint(suite, ran):
+    """The same as one text, or None."""
+    problems = missing(suite, ran)
+    return f"{LIST.relative_to(ROOT)} wants of {suite}: {'; '.join(problems)}" if problems else None
+
+
+def want(suite, ran):
+    """Raises if something of the list did not run; for suites whose tests are functions."""
+    if problem := complaint(suite, ran):
+        raise Trouble(problem)
+
+
+def check_list():
+    """Every line can be held against something; what is wrong, or None."""
+    for ident, (places, text) in read().items():
+        for where in places:
+            unit = UNIT.fullmatch(where)
+            if unit:
+                file = ROOT / "tests/unit" / unit[1]
+                if not file.exists() or f"cmocka_unit_test({unit[2]})" not in file.read_text(encoding="utf-8"):
+                    return f"{ident}: there is no test {where}"
+            elif where == "later":
+                if not text or places != ["later"]:
+                    return f"{ident}: say why it comes later"
+            elif not SUITE.fullmatch(where):
+                return f"{ident}: {where} is no suite"
+    return None
