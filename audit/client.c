@@ -398,10 +398,13 @@ static bool got_up(struct audit_client *c, struct span origin)
 	c->origin[origin.len] = '\0';
 	c->up = true;
 	if (c->lost > c->lost_told) {
+		char id[UUID_TEXT_LEN + 1];
 		struct record r = {.type = RECORD_LOG_ALARM,
+				   .id = id,
 				   .text = "records that a worker could not queue",
 				   .count = c->lost - c->lost_told};
 
+		uuid_make(id);
 		c->lost_told = c->lost;
 		audit_tell(c, &r);
 	}

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from kit import proc
+from kit import proc, records
 from kit.proc import Trouble
 
 USERS = ("sallyport-worker", "sallyport-audit", "sallyport-resolve")
@@ -72,6 +72,7 @@ class Gate:
         self.output = self.folder / "gate.out"
         self.uid = uid
         self.process = None
+        self.reasons = set()  # codes that its log names, once it has been stopped
         self.profiles.mkdir(exist_ok=True)
         for name, text in (profiles or {}).items():
             (self.profiles / f"{name}.lua").write_text(text, encoding="latin-1")
@@ -103,7 +104,11 @@ class Gate:
             return ""
 
     def stop(self, seconds=15):
-        """Asks the gate to end; its exit status.  Processes that it left behind are an error."""
+        """Asks the gate to end; its exit status.
+
+        Processes that it left behind are an error, and so is a log that does not verify or
+        holds a record that is not as audit/record.def says.
+        """
         if not self.process:
             return 0
         members = proc.family(self.process.pid)
@@ -111,6 +116,8 @@ class Gate:
         for pid in members[1:]:
             proc.until(f"process {pid} of the gate ends", 5, lambda p=pid: not proc.alive(p))
         self.process = None
+        self.verify()
+        self.reasons |= records.check_log(self.log)
         return status
 
     def kill(self):
