@@ -127,8 +127,12 @@ struct backend_call {
 	bool sees_all;     /* the profile shows objects of others */
 	bool redacts_env;  /* the profile hides values of environment variables in replies */
 	const char *const
-		*protected_paths; /* host paths that no mount may touch; NULL at the end */
-	uint64_t now_ms;          /* CLOCK_BOOTTIME, for the adapter's caches */
+		*protected_paths;        /* host paths that no mount may touch; NULL at the end */
+	const char *const *engine_names; /* host paths by which the caller means the service's own
+					    socket; NULL at the end, or NULL */
+	const char *own_socket; /* what its workloads may get in place of that: a socket of the
+				   gate on which they are the same caller; "" or NULL: none */
+	uint64_t now_ms;        /* CLOCK_BOOTTIME, for the adapter's caches */
 	bool offline; /* `check --facts`: nothing that was cached from a live service counts */
 
 	/* set by route() */

@@ -34,11 +34,12 @@ struct config_users { /* names */
 extern const struct config_users config_default_users;
 
 struct config {
-	const char *path;                /* of the configuration file, absolute */
-	struct proxy_conf proxy;         /* without rules and generation */
-	struct conf_listener *listeners; /* proxy.listeners, to set their descriptors */
-	struct config_access *access;    /* one a listener */
-	struct config_engine *engines;   /* one a backend */
+	const char *path;                 /* of the configuration file, absolute */
+	struct proxy_conf proxy;          /* without rules and generation */
+	struct conf_listener *listeners;  /* proxy.listeners, to set their descriptors */
+	struct conf_identity *identities; /* proxy.identities */
+	struct config_access *access;     /* one a listener */
+	struct config_engine *engines;    /* one a backend */
 	struct auditor_conf auditor;
 	struct config_users users;
 	unsigned workers;                 /* 0: one a processor */

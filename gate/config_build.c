@@ -155,8 +155,7 @@ static int build_identity(const struct config_entry *e, struct conf_identity *re
 {
 	const struct jv *uid = jv_get(e->value, "uid"), *gid = jv_get(e->value, "gid");
 
-	if (!uid && !gid)
-		return config_wrong(e, err, "give uid, gid or both: how else is it recognised?");
+	(void)err;
 	*ret = (struct conf_identity){
 		.name = e->name,
 		.profile = jv_str(e->value, "profile", ""),
@@ -165,6 +164,7 @@ static int build_identity(const struct config_entry *e, struct conf_identity *re
 		.has_gid = gid,
 		.uid = uid ? uid_of(uid) : 0,
 		.gid = gid ? gid_of(gid) : 0,
+		.own_socket = "",
 	};
 	return 0;
 }
@@ -182,6 +182,7 @@ static int build_identities(struct building *b, struct err *err)
 		if (build_identity(&e, &list[i], err) < 0)
 			return -1;
 	}
+	b->to->identities = list;
 	b->to->proxy.identities = list;
 	b->to->proxy.identity_count = count;
 	return 0;
@@ -231,20 +232,51 @@ static int find_identity(const struct building *b, const struct config_entry *e,
 			    nearest_text(&near, hint));
 }
 
+static bool is_recognised(const struct conf_identity *i)
+{
+	return i->has_uid || i->has_gid;
+}
+
+/* Whoever may open the socket is that identity. */
+static int find_as(const struct building *b, const struct config_entry *e, const char *name,
+		   struct conf_listener *l, struct err *err)
+{
+	size_t *list = arena_take(b->arena, sizeof(*list));
+
+	if (!list)
+		return no_memory(b, err);
+	if (jv_get(e->value, "identities") || jv_get(e->value, "otherwise"))
+		return config_wrong(e, err,
+				    "'as' says who everybody is: leave 'identities' and "
+				    "'otherwise' out");
+	l->as_one = true;
+	l->identities = list;
+	l->identity_count = 1;
+	return find_identity(b, e, name, list, err);
+}
+
 static int find_identities(const struct building *b, const struct config_entry *e,
 			   struct conf_listener *l, struct err *err)
 {
 	const struct jv *names = jv_get(e->value, "identities");
+	const char *as = jv_str(e->value, "as", NULL);
 	size_t count = names && names->kind == JV_ARRAY ? names->count : 0;
 	size_t *list = arena_take(b->arena, count * sizeof(*list));
 
 	if (!list)
 		return no_memory(b, err);
+	if (as)
+		return find_as(b, e, as, l, err);
 	for (size_t i = 0; i < count; i++) {
 		const char *name = names->items[i].str.at;
 
 		if (find_identity(b, e, name, &list[i], err) < 0)
 			return -1;
+		if (!is_recognised(&b->to->proxy.identities[list[i]]))
+			return config_wrong(e, err,
+					    "identity '%s' has neither uid nor gid: only 'as' can "
+					    "name it",
+					    name);
 		for (size_t j = 0; j < i; j++)
 			if (list[j] == list[i])
 				return config_wrong(e, err, "identity '%s' stands twice", name);
@@ -253,7 +285,8 @@ static int find_identities(const struct building *b, const struct config_entry *
 	l->identity_count = count;
 	if (!count && !*l->otherwise)
 		return config_wrong(e, err,
-				    "nobody could come in: give 'identities' or 'otherwise'");
+				    "nobody could come in: give 'identities', 'otherwise' or "
+				    "'as'");
 	return 0;
 }
 
@@ -308,6 +341,79 @@ static int build_listeners(struct building *b, struct err *err)
 	return 0;
 }
 
+/* --- sockets that containers get in place of the engine's --- */
+
+static bool is_as(const struct conf_listener *l, size_t identity)
+{
+	return l->as_one && l->identities[0] == identity;
+}
+
+static int find_listener(const struct building *b, const struct config_entry *e, const char *name,
+			 const struct conf_listener **ret, struct err *err)
+{
+	char hint[NEAREST_TEXT_MAX];
+	struct nearest near = nearest_to(name);
+
+	for (size_t i = 0; i < b->to->proxy.listener_count; i++) {
+		if (strcmp(b->to->listeners[i].name, name) == 0) {
+			*ret = &b->to->listeners[i];
+			return 0;
+		}
+		nearest_try(&near, b->to->listeners[i].name);
+	}
+	return config_wrong(e, err, "own_socket: no listener is called '%s'%s", name,
+			    nearest_text(&near, hint));
+}
+
+/* Who speaks through it must be the very caller whose container it is: same profile, same owner. */
+static int build_own_socket(const struct building *b, const struct config_entry *e, size_t at,
+			    struct err *err)
+{
+	const char *name = jv_str(e->value, "own_socket", NULL);
+	struct conf_identity *own = &b->to->identities[at];
+	const struct conf_listener *l = NULL;
+	const struct conf_backend *leads;
+	bool named = is_recognised(own);
+
+	for (size_t i = 0; i < b->to->proxy.listener_count; i++)
+		named = named || is_as(&b->to->listeners[i], at);
+	if (!named)
+		return config_wrong(
+			e, err,
+			"give uid, gid or both, or name it with 'as' in a listener: how "
+			"else is it recognised?");
+	if (!name)
+		return 0;
+	if (find_listener(b, e, name, &l, err) < 0)
+		return -1;
+	leads = &b->to->proxy.backends[l->backend];
+	if (!is_as(l, at))
+		return config_wrong(e, err,
+				    "own_socket: listener \"%s\" must say as = \"%s\", so that "
+				    "containers are judged as who made them",
+				    name, e->name);
+	if (!leads->sees_files)
+		return config_wrong(e, err,
+				    "own_socket: backend \"%s\" must say files = \"same_host\": "
+				    "the gate's socket is a file of this host",
+				    leads->name);
+	own->own_socket = l->socket;
+	own->own_backend = l->backend;
+	return 0;
+}
+
+static int build_own_sockets(struct building *b, struct err *err)
+{
+	struct config_entry e;
+
+	for (size_t i = 0; config_entry_at(b->entries, b->path, "identity", i, &e); i++)
+		if (build_own_socket(b, &e, i, err) < 0)
+			return -1;
+	for (size_t i = 0; i < b->to->proxy.listener_count; i++)
+		b->to->listeners[i].engine_names = engine_names(b->to, i, b->arena);
+	return 0;
+}
+
 /* --- profiles --- */
 
 static const char *beside(const struct building *b, const char *name)
@@ -341,8 +447,8 @@ int config_build(const struct jv *entries, const char *path, struct arena *a, st
 		 struct err *err)
 {
 	static int (*const parts[])(struct building *, struct err *) = {
-		build_log,        build_users,     build_backends,
-		build_identities, build_listeners, build_profiles,
+		build_log,       build_users,       build_backends, build_identities,
+		build_listeners, build_own_sockets, build_profiles,
 	};
 	struct config out;
 	struct building b = {entries, path, a, &out};

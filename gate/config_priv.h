@@ -74,6 +74,9 @@ bool config_entry_at(const struct jv *entries, const char *path, const char *wor
 /* "unix:///x" -> "/x" */
 const char *config_address_path(const char *address);
 
+/* Host paths by which callers of a listener mean the engine's socket, in all their spellings. */
+const char *const *engine_names(const struct config *c, size_t listener, struct arena *a);
+
 /* Host paths that no mount may touch, in all their spellings. */
 const char *const *protected_paths(const struct config *c, struct arena *a);
 

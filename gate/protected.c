@@ -91,6 +91,19 @@ static void add_folder(struct list *l, const char *path)
 	add(l, folder);
 }
 
+/* Where clients look for it by themselves, where it is, and the socket that they were given for it.
+ */
+const char *const *engine_names(const struct config *c, size_t listener, struct arena *a)
+{
+	const struct conf_listener *l = &c->listeners[listener];
+	struct list names = {.arena = a};
+
+	add(&names, "/var/run/docker.sock");
+	add(&names, c->proxy.backends[l->backend].socket);
+	add(&names, l->socket);
+	return names.paths;
+}
+
 const char *const *protected_paths(const struct config *c, struct arena *a)
 {
 	struct list l = {.arena = a};

@@ -17,6 +17,9 @@ struct conf_identity {
 	const char *owner; /* stable id; the name by default */
 	bool has_uid, has_gid;
 	uint32_t uid, gid;
+	const char *own_socket; /* what its containers get for the engine's socket; "" or NULL:
+				   nothing */
+	size_t own_backend;     /* index into backends: where that leads */
 };
 
 struct conf_backend {
@@ -33,7 +36,10 @@ struct conf_listener {
 	const size_t
 		*identities; /* indices into identities, in order; the first that fits counts */
 	size_t identity_count;
-	const char *otherwise; /* profile for everybody else; "" refuses them */
+	const char *otherwise;           /* profile for everybody else; "" refuses them */
+	bool as_one;                     /* everybody is identities[0], whatever their user */
+	const char *const *engine_names; /* host paths by which its callers mean the engine's
+					    socket; NULL at the end, or NULL */
 };
 
 struct conf_limits {

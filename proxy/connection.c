@@ -104,7 +104,7 @@ static const struct conf_identity *find_identity(const struct conn *c, const str
 	for (size_t i = 0; i < c->listener->identity_count; i++) {
 		const struct conf_identity *one = &conf->identities[c->listener->identities[i]];
 
-		if (named ? !strcmp(one->name, named) : fits(one, cred))
+		if (named ? !strcmp(one->name, named) : c->listener->as_one || fits(one, cred))
 			return one;
 	}
 	return NULL;
@@ -124,6 +124,7 @@ static void identify(struct conn *c, const char *named)
 	c->who.pid = cred.pid;
 	found = find_identity(c, &cred, named);
 	snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, c->listener->name);
+	c->identity = found;
 	c->who.name = found ? found->name : "";
 	c->who.owner = found ? found->owner : c->owner;
 	c->who.profile = found ? found->profile : c->listener->otherwise;
@@ -169,25 +170,27 @@ int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, co
 	return 0;
 }
 
-static unsigned count_uid(const struct worker *w, uint32_t uid)
+/* In a container a caller may have any number of users; on a socket of its own they are one. */
+bool connection_same_caller(const struct conn *a, const struct conn *b)
 {
-	unsigned n = 0;
-
-	for (const struct conn *c = w->conns; c; c = c->next)
-		n += c->who.uid == uid;
-	return n;
+	if (a->listener->as_one || b->listener->as_one)
+		return a->identity && a->identity == b->identity;
+	return a->who.uid == b->who.uid;
 }
 
-static bool too_many(const struct worker *w, int fd)
+static bool too_many(const struct worker *w, const struct conf_listener *l, int fd)
 {
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
+	struct conn newcomer = {.worker = (struct worker *)w, .listener = l, .fd = fd};
+	unsigned n = 0;
 
 	if (w->conn_count >= w->conf->limits.connections)
 		return true;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
-	       w->conn_count >= w->conf->limits.connections_per_uid &&
-	       count_uid(w, cred.uid) >= w->conf->limits.connections_per_uid;
+	if (w->conn_count < w->conf->limits.connections_per_uid)
+		return false;
+	identify(&newcomer, NULL);
+	for (const struct conn *c = w->conns; c; c = c->next)
+		n += connection_same_caller(c, &newcomer);
+	return newcomer.who.has_cred && n >= w->conf->limits.connections_per_uid;
 }
 
 static void on_listener(struct watch *watch, uint32_t events)
@@ -205,7 +208,7 @@ static void on_listener(struct watch *watch, uint32_t events)
 				loop_change(&l->worker->loop, watch, 0);
 			return;
 		}
-		if (too_many(l->worker, fd)) {
+		if (too_many(l->worker, l->conf, fd)) {
 			log_often(&refused, "listener %s: too many connections; one was closed",
 				  l->conf->name);
 			close(fd);

@@ -119,7 +119,7 @@ static bool bodies_are_many(const struct exchange *x)
 	if (x->worker->bodies_bytes <= most / 2)
 		return false;
 	for (const struct exchange *one = x->worker->exchanges; one; one = one->next)
-		if (one != x && one->conn && x->conn && one->conn->who.uid == x->conn->who.uid)
+		if (one != x && one->conn && x->conn && connection_same_caller(one->conn, x->conn))
 			own += one->body.size;
 	return (own && own + x->body.size > most / 2) || x->worker->bodies_bytes > most;
 }
@@ -243,6 +243,16 @@ static enum reason body_fits(const struct exchange *x)
 	return bodies_are_many(x) ? REASON_busy : REASON_NONE;
 }
 
+/* It must lead to the service that the request goes to. */
+static const char *own_socket(const struct exchange *x)
+{
+	const struct conf_identity *who = x->conn->identity;
+
+	if (!who || !who->own_socket || who->own_backend != x->conn->listener->backend)
+		return "";
+	return who->own_socket;
+}
+
 static void prepare_call(struct exchange *x)
 {
 	struct backend_call *call = &x->call;
@@ -254,6 +264,8 @@ static void prepare_call(struct exchange *x)
 	call->sees_all = x->profile && profile_sees_all(x->profile);
 	call->redacts_env = x->profile && profile_redacts_env(x->profile);
 	call->protected_paths = x->worker->conf->protected_paths;
+	call->engine_names = x->conn->listener->engine_names;
+	call->own_socket = own_socket(x);
 	call->now_ms = x->worker->loop.now_ms;
 	call->offline = check_facts(x->worker) != NULL;
 }

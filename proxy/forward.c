@@ -193,7 +193,7 @@ static bool replies_are_many(const struct exchange *x)
 	if (x->worker->held_bytes <= most / 2)
 		return false;
 	for (const struct exchange *one = x->worker->exchanges; one; one = one->next)
-		if (one != x && one->conn && x->conn && one->conn->who.uid == x->conn->who.uid)
+		if (one != x && one->conn && x->conn && connection_same_caller(one->conn, x->conn))
 			own += one->charged;
 	return (own && own + x->charged > most / 2) || x->worker->held_bytes > most;
 }

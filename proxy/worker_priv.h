@@ -45,6 +45,7 @@ struct conn {
 	struct worker *worker;
 	const struct conf_listener *listener;
 	struct identity who;
+	const struct conf_identity *identity; /* who, if it is known by name; or NULL */
 	char owner[160];
 	bool known; /* the listener lets this caller in */
 	int fd;
@@ -201,6 +202,7 @@ void worker_turn(struct worker *w, int timeout_ms);
 void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
 		       enum MHD_ConnectionNotificationCode code);
 void connection_give_up(struct conn *c); /* nothing more is taken from it */
+bool connection_same_caller(const struct conn *a, const struct conn *b);
 void connection_tick(struct worker *w);
 int connection_listen(struct worker *w, struct err *err);
 void connection_wind_down(struct worker *w);

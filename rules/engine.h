@@ -130,8 +130,8 @@ enum grant profile_grant(const struct profile *p, enum operation op);
  */
 struct violation profile_refusal(const struct profile *p, enum operation op, struct arena *a);
 
-bool profile_sees_all(const struct profile *p); /* visibility = "all" */
-bool profile_hardens(const struct profile *p);
+bool profile_sees_all(const struct profile *p);         /* visibility = "all" */
+bool profile_hardens(const struct profile *p);          /* harden or own_socket */
 bool profile_tells_codes_only(const struct profile *p); /* denial = "code" */
 bool profile_redacts_env(const struct profile *p);      /* redact = { "env" } */
 

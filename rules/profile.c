@@ -86,7 +86,8 @@ static void digest(const struct engine *eng, struct profile *p)
 			p->mode = (enum rule_mode)m;
 	p->sees_all = strcmp(jv_str(&p->settings, "visibility", "own"), "all") == 0;
 	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
-	p->hardens = harden->kind == JV_OBJECT || harden->b;
+	/* A socket is exchanged in the same way as something is filled in. */
+	p->hardens = harden->kind == JV_OBJECT || harden->b || jv_true(&p->settings, "own_socket");
 	for (size_t i = 0; i < hidden->count; i++)
 		p->redacts_env = p->redacts_env || span_is(hidden->items[i].str, "env");
 }

@@ -215,6 +215,8 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 	case HARDEN_INIT:
 		set_host(call, "Init", c->value);
 		return 0;
+	case HARDEN_OWN_SOCKET:
+		return docker_change_socket(call, host_of(call), c, err);
 	case HARDEN_NONE:
 	case HARDEN_COUNT:
 		break;
@@ -244,9 +246,9 @@ int docker_apply(struct backend *be, struct backend_call *call, struct change *c
 		if (changes[i].value.kind != harden_kind(changes[i].what))
 			return err_set(err, ERR_CONFIG, "%s takes another kind of value",
 				       harden_fact(changes[i].what));
+		changes[i].field = field_of(changes[i].what);
 		if (change_one(call, &changes[i], err) < 0)
 			return err_wrap(err, "%s", harden_fact(changes[i].what));
-		changes[i].field = field_of(changes[i].what);
 	}
 	st->sealed = true;
 	image = docker_ask_image(call, jv_str(&st->body, "Image", ""));

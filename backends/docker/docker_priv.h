@@ -401,6 +401,17 @@ bool docker_path_is_root(const char *path); /* see roots.def */
 const char *docker_path_protected(const struct backend_call *call, const char *source,
 				  const struct jv *resolved);
 
+/* --- the engine's socket in a mount (own_socket.c) --- */
+
+/* "engine" for the engine's socket as callers name it, "own" for the caller's own; else "". */
+const char *docker_control(const struct backend_call *call, const char *source,
+			   const struct jv *resolved);
+/* What can be mounted for the engine's socket; "" if there is nothing, or it is being looked at. */
+const char *docker_own_socket(struct backend_call *call);
+/* Every mount of the engine's socket in this HostConfig becomes one of the own; sets c->field. */
+int docker_change_socket(struct backend_call *call, const struct jv *host, struct change *c,
+			 struct err *err);
+
 /* "default", "none", "host", or the name of the network that is meant. */
 const char *docker_network_name(struct backend_call *call, const char *given);
 /* "container:web" -> the full id of the container. */

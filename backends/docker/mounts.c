@@ -83,6 +83,7 @@ static void say_host(const struct mounting *m, const char *source)
 	const struct jv *seen = answer && answer->status == 200 ? &answer->body : NULL;
 	const char *protected = docker_path_protected(call, source, seen);
 	const char *kind = jv_str(seen, "kind", ""), *real = jv_str(seen, "real", "");
+	const char *control = docker_control(call, source, seen), *own = "";
 	struct jv host = jv_object();
 
 	if (*kind)
@@ -95,8 +96,16 @@ static void say_host(const struct mounting *m, const char *source)
 		jv_set(call->arena, &host, "movable", jv_bool(jv_true(seen, "movable")));
 	if (*protected)
 		jv_set(call->arena, &host, "protected", jv_string(protected));
+	if (*control)
+		jv_set(call->arena, &host, "control", jv_string(control));
+	if (strcmp(control, "engine") == 0 && !m->r->made)
+		own = docker_own_socket(call);
+	if (*own)
+		jv_set(call->arena, &host, "instead", jv_string(own));
 	if (host.count)
 		say(m, "host", host);
+	if (strcmp(control, "own") == 0)
+		return; /* what is asked there is judged like what is asked here */
 	if (*protected || docker_path_is_root(source) || (*real && docker_path_is_root(real)))
 		docker_lower(m->r, ISOLATION_NONE, m->field, source,
 			     "the path is as good as the host");

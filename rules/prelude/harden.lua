@@ -1,4 +1,4 @@
--- Hardening: what is filled in when a profile has harden = true.
+-- Hardening: what is filled in when a profile has harden = true, and exchanged with own_socket = true.
 --
 -- Only what the request leaves open; what it asks for is judged as it stands.
 -- The facts are then made anew, and the checks judge the result.
@@ -93,9 +93,22 @@ local function fill_read_only(w, granted)
 	end
 end
 
+-- The engine's socket is exchanged for the gate's own, on which a container is its maker.
+local function fill_own_socket(w)
+	for mount in each(w.mounts) do
+		local instead = mount.kind == "bind" and get(mount, "host.instead")
+		if instead then
+			change("own_socket", instead)
+			return
+		end
+	end
+end
+
 harden(function(req, granted)
 	local w = req.workload
 	if not w then return end
+	if granted.own_socket then fill_own_socket(w) end
+	if not granted.harden then return end
 	fill_runtime(w, granted)
 	fill_network(w, granted)
 	fill_privileges(w, granted)

@@ -42,10 +42,46 @@ end
 -- nor what it lies in, nor what lies in it.  Read-only does not help: a socket
 -- can be spoken to all the same.
 
+--
+-- The engine's socket alone can be had in another form: the gate's own socket,
+-- on which the container is the caller who made it (`own_socket`).
+
 local mountable = { file = true, directory = true }
+
+-- What an operator would have to write.
+local function socket_hint(granted, host)
+	local profile = not granted.own_socket and "own_socket = true in the profile"
+	local identity = host.control == "engine" and not host.instead
+		and "own_socket = \"LISTENER\" for the identity, which is a listener with as = \"IDENTITY\""
+	if not profile and not identity then return "Make the container through the gate." end
+	return "The gate's own socket can be mounted in its place; that takes "
+		.. (profile or "") .. (profile and identity and ", and " or "") .. (identity or "") .. "."
+end
+
+local function check_control(granted, mount, host)
+	local function no(reason, text, hint, unknown)
+		refuse(reason, { field = mount.field, value = mount.given or mount.source, text = text,
+			unknown = unknown, hint = hint })
+	end
+	if host.control ~= "own" or not granted.own_socket then
+		no("bind_protected", "this is " .. (host.control == "own" and "a socket of the gate" or
+			"the engine's socket") .. ", which no container may reach; read-only does not help",
+			socket_hint(granted, host))
+	elseif host.kind ~= "socket" then
+		no("bind_protected", "what is at " .. mount.source .. " is no socket",
+			"The gate's listener must be there.", host.kind == nil or host.kind == "unknown")
+	elseif host.movable == true and not granted.movable_mounts then
+		no("bind_movable", "a user other than root can put something else in the place of "
+			.. mount.source, "The operator must put it into a folder that only root can write.")
+	end
+end
 
 local function check_bind(req, granted, mount)
 	local host = mount.host
+	if host and host.control ~= nil then
+		check_control(granted, mount, host)
+		return
+	end
 	local function no(reason, text, unknown)
 		refuse(reason, { field = mount.field, value = mount.given or mount.source, text = text,
 			unknown = unknown, hint = mounts_hint(req, granted) })
@@ -245,7 +281,9 @@ check "copy" {
 		end
 		if req.operation.name ~= "container.archive.put" or granted.users == "any" then return end
 		for mount in each(mounts) do
-			if mount.kind == "bind" and mount.read_only ~= true then
+			-- Nothing can be written to a socket, nor put in the place of one that is mounted.
+			local socket = get(mount, "host.control") == "own" and get(mount, "host.kind") == "socket"
+			if mount.kind == "bind" and mount.read_only ~= true and not socket then
 				refuse("bind", { field = mount.field, value = mount.given or mount.source,
 					text = "the engine writes copies as root, and this path of the host is "
 						.. "writable in the container",

@@ -227,6 +227,8 @@ void drive_answer(struct drive *d)
 enum step drive_request(struct drive *d, const char *text)
 {
 	static const char *const protected_paths[] = {"/run/gate", "/var/run/docker.sock", NULL};
+	static const char *const engine_names[] = {"/var/run/docker.sock", "/run/docker.sock",
+						   "/run/gate/agents.sock", NULL};
 	enum step step;
 
 	read_request(d, span_of(text));
@@ -235,6 +237,8 @@ enum step drive_request(struct drive *d, const char *text)
 	d->call.owner = "alice";
 	d->call.id = "0191-decision";
 	d->call.protected_paths = protected_paths;
+	d->call.engine_names = engine_names;
+	d->call.own_socket = d->has_own_socket ? "/run/gate/own.sock" : "";
 	d->call.offline = d->offline;
 	d->route_result = d->be->ops->route(d->be, &d->call);
 	if (d->route_result < 0)

@@ -20,8 +20,9 @@ struct drive {
 	const struct jv *world;
 	struct arena *small; /* the call's arena, if not the same */
 	bool offline, unreachable;
-	int rounds;   /* how often answers were fetched */
-	size_t asked; /* lookups in all */
+	bool has_own_socket; /* "/run/gate/own.sock" */
+	int rounds;          /* how often answers were fetched */
+	size_t asked;        /* lookups in all */
 	int route_result;
 };
 

@@ -236,6 +236,7 @@ static int run_row(const char *label, struct span text, const struct jv *world)
 		span_cut(&rest, '\n', &line);
 		if (span_starts(line, "? ")) {
 			d.call.sees_all = d.call.sees_all || span_is(line, "? sees_all");
+			d.has_own_socket = d.has_own_socket || span_is(line, "? own_socket");
 			d.offline = d.offline || span_is(line, "? offline");
 			d.unreachable = d.unreachable || span_is(line, "? unreachable");
 		} else if (!span_starts(line, "= ")) {

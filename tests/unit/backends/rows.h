@@ -20,7 +20,7 @@
  *	= warning HostConfig.X			begins one of the warnings
  *	= instead image_absent No such image: x
  *	= rounds 1				how often answers were fetched
- *	? sees_all | offline | unreachable	before the request: how it is asked
+ *	? sees_all | offline | unreachable | own_socket	before the request: how it is asked
  */
 #ifndef TESTS_UNIT_BACKENDS_ROWS_H
 #define TESTS_UNIT_BACKENDS_ROWS_H

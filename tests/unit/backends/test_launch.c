@@ -348,6 +348,10 @@ static void applies_each_change(void **state)
 		 "HostConfig.Tmpfs",
 		 "{\"/x\":\"size=1m\",\"/tmp\":\"size=67108864,noexec,nosuid,nodev\"}",
 		 "mounts[1].tmpfs_bytes", "67108864"},
+		{HARDEN_OWN_SOCKET, "\"/run/gate/own.sock\"",
+		 "{\"Binds\":[\"/var/run/docker.sock:/s:ro\",\"/srv/ws:/w\"]}", "HostConfig.Binds",
+		 "[\"/run/gate/own.sock:/s:ro\",\"/srv/ws:/w\"]", "mounts[0].host.control",
+		 "\"own\""},
 		{HARDEN_INIT, "true", "{}", "HostConfig.Init", "true", "init", "true"},
 	};
 	struct backend *be = opened();
@@ -369,6 +373,7 @@ static void applies_each_change(void **state)
 			 "\"NetworkingConfig\":{\"EndpointsConfig\":{\"default\":{}}}}",
 			 rows[i].host);
 		drive_start(&d, be, &world);
+		d.has_own_socket = true;
 		CHECK_INT(label, STEP_READY, drive_request(&d, request));
 		c.value = drive_parse(d.arena, rows[i].value);
 		CHECK_INT(label, 0, be->ops->apply(be, &d.call, &c, 1, &err));
@@ -435,6 +440,64 @@ static void leaves_contrary_wishes_to_the_judge(void **state)
 	be->ops->close(be);
 }
 
+/* Each mount of the engine's socket, in either form, is named; nothing else of it changes. */
+static void exchanges_every_mount_of_the_engines_socket(void **state)
+{
+	static const char request[] =
+		"POST /v1.41/containers/create\n{\"Image\":\"alpine\",\"HostConfig\":{\"Binds\":["
+		"\"/srv/ws:/w\",\"/var/run/docker.sock:/a\",\"v1:/v\",\"/run/gate/own.sock:/o\"],"
+		"\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/srv/ws/engine\",\"Target\":\"/b\","
+		"\"ReadOnly\":true,\"BindOptions\":{\"Propagation\":\"rprivate\"}},"
+		"{\"Type\":\"tmpfs\",\"Target\":\"/t\"},"
+		"{\"Type\":\"bind\",\"Source\":\"/srv/ws/sock\",\"Target\":\"/c\"}]}}";
+	static const char binds[] = "[\"/srv/ws:/w\",\"/run/gate/own.sock:/a\",\"v1:/v\","
+				    "\"/run/gate/own.sock:/o\"]";
+	static const char mount[] = "{\"Type\":\"bind\",\"Source\":\"/run/gate/own.sock\","
+				    "\"Target\":\"/b\",\"ReadOnly\":true,\"BindOptions\":{"
+				    "\"Propagation\":\"rprivate\"}}";
+	static const struct {
+		const char *path, *want;
+	} facts[] = {
+		{"mounts[0].source", "\"/srv/ws\""},
+		{"mounts[1].source", "\"/run/gate/own.sock\""},
+		{"mounts[1].host.control", "\"own\""},
+		{"mounts[1].host.instead", "(absent)"},
+		{"mounts[3].host.control", "\"own\""},
+		{"mounts[4].source", "\"/run/gate/own.sock\""},
+		{"mounts[4].read_only", "true"},
+		{"mounts[4].host.kind", "\"socket\""},
+		{"mounts[6].source", "\"/srv/ws/sock\""},
+		{"mounts[6].host.control", "(absent)"},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json"), body;
+	struct change c = {.what = HARDEN_OWN_SOCKET, .rule = "t", .field = ""};
+	struct err err = {0};
+	const char *text;
+	struct drive d;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	d.has_own_socket = true;
+	CHECK_INT("step", STEP_READY, drive_request(&d, request));
+	c.value = jv_string("/run/gate/own.sock");
+	CHECK_INT(err.msg, 0, be->ops->apply(be, &d.call, &c, 1, &err));
+	CHECK_STR("field", "HostConfig.Binds[1], HostConfig.Mounts[0]", c.field);
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+		CHECK_STR(facts[i].path, facts[i].want,
+			  drive_text(d.arena, drive_at(&d.call.workload.facts, facts[i].path)));
+	drive_rendered(&d, &text);
+	body = drive_parse(d.arena, text);
+	CHECK_STR("Binds", binds, drive_text(d.arena, drive_at(&body, "HostConfig.Binds")));
+	CHECK_STR("Mounts", mount, drive_text(d.arena, drive_at(&body, "HostConfig.Mounts[0]")));
+	CHECK_STR("another socket", "\"/srv/ws/sock\"",
+		  drive_text(d.arena, drive_at(&body, "HostConfig.Mounts[2].Source")));
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
 static void refuses_changes_that_do_not_fit(void **state)
 {
 	static const struct {
@@ -449,6 +512,14 @@ static void refuses_changes_that_do_not_fit(void **state)
 		 "POST /v1.41/containers/create\n{\"Image\":\"busybox\",\"NetworkingConfig\":"
 		 "{\"EndpointsConfig\":{\"agents\":{\"Aliases\":[\"db\"]}}}}",
 		 HARDEN_NETWORK, "\"none\""},
+		{"a socket of another",
+		 "POST /v1.41/containers/create\n{\"Image\":\"busybox\",\"HostConfig\":"
+		 "{\"Binds\":[\"/run/docker.sock:/s\"]}}",
+		 HARDEN_OWN_SOCKET, "\"/run/gate/another.sock\""},
+		{"no mount of the engine's socket",
+		 "POST /v1.41/containers/create\n{\"Image\":\"busybox\",\"HostConfig\":"
+		 "{\"Binds\":[\"/run:/s\"]}}",
+		 HARDEN_OWN_SOCKET, "\"/run/gate/own.sock\""},
 	};
 	struct backend *be = opened();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
@@ -461,6 +532,7 @@ static void refuses_changes_that_do_not_fit(void **state)
 		struct drive d;
 
 		drive_start(&d, be, &world);
+		d.has_own_socket = true;
 		CHECK_INT(rows[i].label, STEP_READY, drive_request(&d, rows[i].request));
 		c.value = drive_parse(d.arena, rows[i].value);
 		CHECK_INT(rows[i].label, -1, be->ops->apply(be, &d.call, &c, 1, &err));
@@ -623,6 +695,7 @@ int main(void)
 		cmocka_unit_test(keeps_nothing_it_cannot_see),
 		cmocka_unit_test(applies_each_change),
 		cmocka_unit_test(leaves_contrary_wishes_to_the_judge),
+		cmocka_unit_test(exchanges_every_mount_of_the_engines_socket),
 		cmocka_unit_test(refuses_changes_that_do_not_fit),
 		cmocka_unit_test(asks_for_so_much_and_no_more),
 		cmocka_unit_test(remembers_the_engine_for_a_while),

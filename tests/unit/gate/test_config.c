@@ -22,6 +22,21 @@
 	"{\"word\":\"" word "\",\"line\":" line ",\"value\":{" members "}}"
 #define ALL LOG "," BACKEND "," IDENTITY "," LISTENER
 
+/* An identity without a sign of its own, and its socket. */
+#define AS                                                                                         \
+	ALL "," NAMED("identity", "job", "7", "\"profile\":\"p\"") "," NAMED(                      \
+		"listener", "jobs", "8", "\"socket\":\"/run/j/own.sock\",\"as\":\"job\"")
+/* The identity "job", with a socket for its containers. */
+#define OWN(listener)                                                                              \
+	LOG "," NAMED("backend", "engine", "2",                                                    \
+		      "\"kind\":\"docker\",\"address\":\"unix:///run/e.sock\",\"files\":\"same_"   \
+		      "host\"") "," IDENTITY "," LISTENER                                          \
+				"," NAMED("identity", "job", "7",                                  \
+					  "\"uid\":7,\"profile\":\"p\",\"own_socket\":"            \
+					  "\"jobs\"") "," NAMED("listener", "jobs", "8",           \
+								"\"socket\":\"/run/j/"             \
+								"own.sock\"," listener)
+
 static int build(const char *entries, struct arena *a, struct config *ret, struct err *err)
 {
 	enum jv_fault fault;
@@ -89,7 +104,49 @@ static const struct {
 		       "r\",\"files\":\"here\"") "," LISTENER,
 	 ":2: backend \"e\": files must be \"same_host\" or \"none\", not \"here\""},
 	{"identity without a sign", ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\""),
-	 ":7: identity \"x\": give uid, gid or both: how else is it recognised?"},
+	 ":7: identity \"x\": give uid, gid or both, or name it with 'as' in a listener: how else "
+	 "is it recognised?"},
+	{"identity without a sign in a list",
+	 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\"") "," NAMED(
+		 "listener", "two", "8", "\"socket\":\"/b\",\"identities\":[\"x\"]"),
+	 ":8: listener \"two\": identity 'x' has neither uid nor gid: only 'as' can name it"},
+	{"everybody is one", AS, ""},
+	{"everybody is one who is recognised elsewhere, too",
+	 ALL "," NAMED("listener", "two", "8", "\"socket\":\"/b\",\"as\":\"ci\""), ""},
+	{"everybody is an unknown one",
+	 ALL "," NAMED("listener", "two", "8", "\"socket\":\"/b\",\"as\":\"cj\""),
+	 ":8: listener \"two\": no identity is called 'cj' (did you mean 'ci'?)"},
+	{"everybody is one, and others",
+	 ALL "," NAMED("listener", "two", "8",
+		       "\"socket\":\"/b\",\"as\":\"ci\",\"identities\":[\"ci\"]"),
+	 ":8: listener \"two\": 'as' says who everybody is: leave 'identities' and 'otherwise' "
+	 "out"},
+	{"everybody is one, or somebody else",
+	 ALL
+	 "," NAMED("listener", "two", "8", "\"socket\":\"/b\",\"as\":\"ci\",\"otherwise\":\"p\""),
+	 ":8: listener \"two\": 'as' says who everybody is: leave 'identities' and 'otherwise' "
+	 "out"},
+	{"an own socket", OWN("\"as\":\"job\""), ""},
+	{"an own socket of nobody",
+	 AS "," NAMED("identity", "y", "9", "\"uid\":9,\"profile\":\"p\",\"own_socket\":\"job\""),
+	 ":9: identity \"y\": own_socket: no listener is called 'job' (did you mean 'jobs'?)"},
+	{"an own socket for others", OWN("\"identities\":[\"job\"]"),
+	 ":7: identity \"job\": own_socket: listener \"jobs\" must say as = \"job\", so that "
+	 "containers are judged as who made them"},
+	{"an own socket of another", OWN("\"as\":\"ci\""),
+	 ":7: identity \"job\": own_socket: listener \"jobs\" must say as = \"job\", so that "
+	 "containers are judged as who made them"},
+	{"an own socket far from the engine",
+	 ALL "," NAMED(
+		 "identity", "job", "7",
+		 "\"uid\":7,\"profile\":\"p\",\"own_socket\":\"jobs\"") "," NAMED("listener",
+										  "jobs", "8",
+										  "\"socket\":\"/"
+										  "run/j/"
+										  "own.sock\","
+										  "\"as\":\"job\""),
+	 ":7: identity \"job\": own_socket: backend \"engine\" must say files = \"same_host\": "
+	 "the gate's socket is a file of this host"},
 	{"identity without a profile", ALL "," NAMED("identity", "x", "7", "\"uid\":1"),
 	 ":7: identity \"x\": 'profile' is missing: The trust profile that it is judged "
 	 "by."},
@@ -160,7 +217,7 @@ static const struct {
 	 LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"identities\":\"ci\""),
 	 ":4: listener \"l\": identities must be a list of names, not \"ci\""},
 	{"nobody comes in", LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"/a\""),
-	 ":4: listener \"l\": nobody could come in: give 'identities' or 'otherwise'"},
+	 ":4: listener \"l\": nobody could come in: give 'identities', 'otherwise' or 'as'"},
 	{"same socket",
 	 ALL "," NAMED("listener", "two", "6", "\"socket\":\"/run/sp/a.sock\",\"otherwise\":\"p\""),
 	 ":6: listener \"two\": listener \"agents\" has the same socket"},
@@ -322,6 +379,37 @@ static void what_leads_around_is_protected(void **state)
 	arena_destroy(a);
 }
 
+/* What an own socket is, and by which names callers mean the engine's. */
+static void own_sockets_arrive(void **state)
+{
+	static const char *const want[] = {"/var/run/docker.sock", "/run/docker.sock",
+					   "/run/e.sock",          "/var/run/e.sock",
+					   "/run/sp/a.sock",       "/var/run/sp/a.sock"};
+	struct arena *a = arena_create(1 << 20);
+	const struct conf_listener *l;
+	struct err err = {0};
+	struct config c;
+
+	(void)state;
+	CHECK_INT(err.msg, 0, build(OWN("\"as\":\"job\""), a, &c, &err));
+	CHECK_STR("without one", "", c.proxy.identities[0].own_socket);
+	CHECK_STR("with one", "/run/j/own.sock", c.proxy.identities[1].own_socket);
+	CHECK_INT("where it leads", 0, c.proxy.identities[1].own_backend);
+	l = &c.proxy.listeners[0];
+	CHECK_INT("as", false, l->as_one);
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
+		CHECK_INT(want[i], true, has(l->engine_names, want[i]));
+	CHECK_INT("another's", false, has(l->engine_names, "/run/j/own.sock"));
+	CHECK_INT("a folder", false, has(l->engine_names, "/run"));
+	l = &c.proxy.listeners[1];
+	CHECK_INT("as", true, l->as_one);
+	CHECK_INT("who", 1, l->identities[0]);
+	CHECK_INT("one", 1, l->identity_count);
+	CHECK_INT("its own", true, has(l->engine_names, "/run/j/own.sock"));
+	CHECK_INT("it is protected", true, has(c.proxy.protected_paths, "/run/j/own.sock"));
+	arena_destroy(a);
+}
+
 /* A protected path that is reached through a link is known under its real name, too. */
 static void real_names_are_protected(void **state)
 {
@@ -371,6 +459,7 @@ int main(void)
 		cmocka_unit_test(mistakes_are_named),
 		cmocka_unit_test(everything_arrives),
 		cmocka_unit_test(defaults_are_in_range),
+		cmocka_unit_test(own_sockets_arrive),
 		cmocka_unit_test(what_leads_around_is_protected),
 		cmocka_unit_test(real_names_are_protected),
 		cmocka_unit_test(help_shows_every_key),

@@ -574,6 +574,11 @@ static void judges_updates(void **state)
 	engine_close(eng);
 }
 
+#define OWN(control, kind, movable)                                                                \
+	BIND("/run/g/own.sock",                                                                    \
+	     ",\"host\":{\"control\":\"" control "\",\"kind\":\"" kind "\",\"movable\":" movable   \
+	     ",\"real\":\"/run/g/own.sock\",\"protected\":\"/run/g/own.sock\"}")
+
 /* Settings that grant more than the reference policy does. */
 static void grants_what_settings_say(void **state)
 {
@@ -611,6 +616,25 @@ static void grants_what_settings_say(void **state)
 		{"egress = {}", W("\"network\":{\"mode\":\"none\",\"endpoints\":[]}"), "allow"},
 		{"mounts = { { \"/srv/ws\" } }", "", "bind"},
 		{"movable_mounts = true", BIND("/srv/ws/a", MOVABLE), "allow"},
+		{"own_socket = false", OWN("own", "socket", "false"), "bind_protected"},
+		{"own_socket = true", OWN("own", "socket", "false"), "allow"},
+		{"own_socket = true", OWN("own", "socket", "true"), "bind_movable"},
+		{"own_socket, t.movable_mounts = true, true", OWN("own", "socket", "true"),
+		 "allow"},
+		{"own_socket = true", OWN("own", "directory", "false"), "bind_protected"},
+		{"own_socket = true", OWN("own", "unknown", "false"), "bind_protected"},
+		{"own_socket = true", OWN("engine", "socket", "false"), "bind_protected"},
+		{"own_socket, t.mounts = true, { { \"/run\", \"rw\" } }",
+		 OWN("engine", "socket", "false"), "bind_protected"},
+		{"own_socket = true",
+		 BIND("/run", ",\"host\":{\"kind\":\"directory\",\"real\":\"/run\","
+			      "\"protected\":\"/run/g/own.sock\"}"),
+		 "bind_protected bind"},
+		{"own_socket = true", BIND("/srv/ws/s", "," HOST("socket", "/srv/ws/s")), "bind"},
+		{"own_socket = true",
+		 MOUNT("\"kind\":\"bind\",\"source\":\"/run/g/own.sock\",\"read_only\":false,"
+		       "\"options\":[\"Z\"],\"host\":{\"control\":\"own\",\"kind\":\"socket\"}"),
+		 "propagation"},
 		{"restart, t.movable_mounts = { \"always\" }, true",
 		 "{\"workload\":{\"restart\":\"always\",\"mounts\":[{\"kind\":\"bind\",\"source\":"
 		 "\"/srv/ws/"

@@ -100,6 +100,10 @@ static void fills_what_is_absent(void **state)
 	engine_close(eng);
 }
 
+#define SOCKET                                                                                     \
+	"{\"kind\":\"bind\",\"host\":{\"control\":\"engine\",\"instead\":\"/run/g/own.sock\"}}"
+#define ENGINE W("\"mounts\":[" SOCKET "]")
+
 static void settings_decide(void **state)
 {
 	static const struct {
@@ -132,6 +136,15 @@ static void settings_decide(void **state)
 		{"harden = { read_only = true }, limits = { memory = \"32MiB\" }",
 		 W("\"read_only\":false"),
 		 "read_only=true scratch=\"/tmp:33554432\" scratch=\"/run:33554432\""},
+		{"own_socket = true", ENGINE, "own_socket=\"/run/g/own.sock\""},
+		{"own_socket = true",
+		 W("\"mounts\":[{\"kind\":\"bind\",\"host\":{\"control\":\"engine\"}}]"), ""},
+		{"own_socket = false, harden = true", ENGINE, ""},
+		{"own_socket = true", W("\"no_new_privileges\":false"), ""},
+		{"own_socket = true, harden = true",
+		 W("\"no_new_privileges\":false,\"mounts\":[{\"kind\":\"tmpfs\"}," SOCKET "," SOCKET
+		   "]"),
+		 "own_socket=\"/run/g/own.sock\" no_new_privileges=true"},
 		{"harden = true, limits = { cpus = 0.5 }", "", "limits.nano_cpus=500000000"},
 		{"harden = true, isolation = { min = \"vm\" }",
 		 W("\"isolation\":{\"base\":\"process\",\"runtime\":\"runc\",\"runtime_given\":"
