@@ -50,7 +50,12 @@ static int clear_stale(const char *path, struct err *err)
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : err_sys(err, "look at %s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, ERR_CONFIG, "%s: exists and is no socket", path);
+		return err_set(
+			err, ERR_CONFIG, "%s: exists and is no socket%s", path,
+			S_ISDIR(st.st_mode)
+				? "; engines make a folder where a mounted socket is missing: "
+				  "remove it with rmdir"
+				: "");
 	if (listen_connect(path, 1000, &fd, err) == 0)
 		return err_set(err, ERR_CONFIG, "%s: another process answers there", path);
 	if (err->sys != ECONNREFUSED)

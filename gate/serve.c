@@ -2,6 +2,7 @@
 
 #include "gate/base/log.h"
 #include "gate/listen.h"
+#include "gate/passed.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -116,6 +117,24 @@ static struct listen_access access_of(const struct config_access *from)
 	};
 }
 
+/* Containers have the socket of such a listener mounted, and are to find it again. */
+static int open_socket(const struct conf_listener *l, const struct listen_access *access, int *ret,
+		       struct err *err)
+{
+	struct err unfit = {0};
+
+	*ret = passed_take(l->socket, access, &unfit);
+	if (unfit.kind != ERR_NONE) {
+		*err = unfit;
+		return -1;
+	}
+	if (*ret < 0 && listen_unix(l->socket, access, ret, err) < 0)
+		return -1;
+	if (l->as_one)
+		passed_keep(l->name, *ret);
+	return 0;
+}
+
 int serve_open_sockets(struct serve *s, struct err *err)
 {
 	const struct listen_access own = {geteuid(), getegid(), 0600};
@@ -129,10 +148,11 @@ int serve_open_sockets(struct serve *s, struct err *err)
 	for (size_t i = 0; i < c->proxy.listener_count; i++) {
 		const struct listen_access access = access_of(&c->access[i]);
 
-		if (listen_unix(c->listeners[i].socket, &access, &s->listeners[i], err) < 0)
+		if (open_socket(&c->listeners[i], &access, &s->listeners[i], err) < 0)
 			return err_wrap(err, "listener \"%s\"", c->listeners[i].name);
 		c->listeners[i].fd = s->listeners[i];
 	}
+	passed_end();
 	return listen_unix(c->status_socket, &own, &s->status, err);
 }
 
@@ -144,6 +164,9 @@ void serve_close_sockets(struct serve *s)
 		if (s->listeners[i] < 0)
 			continue;
 		close(s->listeners[i]);
+		/* An engine that misses what it is to mount makes a folder in its place. */
+		if (c->listeners[i].as_one)
+			continue;
 		if (unlink(c->listeners[i].socket) < 0)
 			log_line("cannot remove %s: %s", c->listeners[i].socket, strerror(errno));
 	}

@@ -1,12 +1,18 @@
 /* Listening sockets: who owns them, what stands in their place already. */
 #include "gate/listen.h"
+#include "gate/notify.h"
+#include "gate/passed.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/sallyport-test-XXXXXX";
@@ -103,6 +109,148 @@ static void a_folder_must_exist(void **state)
 	CHECK_INT("says so", 1, strstr(err.msg, "No such file") != NULL);
 }
 
+/* A folder that an engine made is told from other things. */
+static void a_folder_in_its_place_is_explained(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	mkdir(path, 0700);
+	CHECK_INT("a folder", -1, open_here(path, &err));
+	CHECK_INT("says what it is", 1, strstr(err.msg, "remove it with rmdir") != NULL);
+	CHECK_INT("is still there", 0, rmdir(path));
+}
+
+/* --- sockets that a service manager passes --- */
+
+static const struct listen_access passed_access = {.mode = 0666};
+
+static int take(const char *where)
+{
+	struct listen_access access = passed_access;
+	struct err err = {0};
+	int fd;
+
+	access.uid = geteuid();
+	access.gid = getegid();
+	fd = passed_take(where, &access, &err);
+	return err.kind == ERR_NONE ? fd : -2;
+}
+
+/* In a process of its own, in which the descriptors from 3 on are these; its exit status. */
+static int with_passed(int first, int second, bool for_us, int (*check)(void))
+{
+	char pid[16];
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0) {
+		int a = fcntl(first, F_DUPFD, 20), b = fcntl(second, F_DUPFD, 20);
+
+		dup2(a, 3);
+		dup2(b, 4);
+		snprintf(pid, sizeof(pid), "%d", for_us ? (int)getpid() : 1);
+		setenv("LISTEN_PID", pid, 1);
+		setenv("LISTEN_FDS", "2", 1);
+		_exit(check());
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+static int check_taken(void)
+{
+	struct stat st;
+
+	if (take("/elsewhere") != -1 || take(path) != 4 || take(path) != -1)
+		return 1;
+	if (stat(path, &st) < 0 || (st.st_mode & 07777) != 0666)
+		return 2;
+	if (!(fcntl(4, F_GETFL) & O_NONBLOCK) || fcntl(4, F_GETFD) != FD_CLOEXEC)
+		return 3;
+	passed_end();
+	if (fcntl(3, F_GETFD) != -1 || fcntl(4, F_GETFD) == -1)
+		return 4;
+	return getenv("LISTEN_FDS") || getenv("LISTEN_PID") ? 5 : 0;
+}
+
+static int check_not_taken(void)
+{
+	return take(path) == -1 ? 0 : 1;
+}
+
+static int check_refused(void)
+{
+	return take(path) == -2 ? 0 : 1;
+}
+
+static void passed_sockets_are_taken(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	struct err err = {0};
+	int fd = open_here(path, &err), deaf = socket(AF_UNIX, SOCK_STREAM, 0), other[2];
+	char where[80];
+
+	(void)state;
+	CHECK_INT("another", 0, socketpair(AF_UNIX, SOCK_STREAM, 0, other));
+	CHECK_INT("taken", 0, with_passed(other[0], fd, true, check_taken));
+	CHECK_INT("for another process", 0, with_passed(fd, fd, false, check_not_taken));
+	CHECK_INT("something else", 0, with_passed(0, other[1], true, check_not_taken));
+	unlink(path);
+	CHECK_INT("whose file is gone", 0, with_passed(fd, fd, true, check_not_taken));
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	CHECK_INT("in whose place is a file", 0, with_passed(fd, fd, true, check_refused));
+	unlink(path);
+	CHECK_INT("link", 0, symlink("/etc/passwd", path));
+	CHECK_INT("in whose place is a link", 0, with_passed(fd, fd, true, check_refused));
+	unlink(path);
+	snprintf(where, sizeof(where), "%s", path);
+	memcpy(at.sun_path, where, sizeof(where));
+	CHECK_INT("bound", 0, bind(deaf, (struct sockaddr *)&at, sizeof(at)));
+	CHECK_INT("that does not listen", 0, with_passed(deaf, deaf, true, check_not_taken));
+	unlink(path);
+	close(deaf);
+	close(fd);
+	close(other[0]);
+	close(other[1]);
+}
+
+/* The manager gets a descriptor of the very socket. */
+static void sockets_are_given_to_the_manager(void **state)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	char text[128] = "", where[80];
+	struct iovec to = {text, sizeof(text) - 1};
+	struct msghdr got = {.msg_iov = &to,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control)};
+	int manager = socket(AF_UNIX, SOCK_DGRAM, 0), kept = -1, two[2];
+
+	(void)state;
+	snprintf(where, sizeof(where), "%s/notify", dir);
+	memcpy(at.sun_path, where, sizeof(where));
+	CHECK_INT("manager", 0, bind(manager, (struct sockaddr *)&at, sizeof(at)));
+	CHECK_INT("pair", 0, socketpair(AF_UNIX, SOCK_STREAM, 0, two));
+	setenv("NOTIFY_SOCKET", where, 1);
+	passed_keep("jobs", two[0]);
+	unsetenv("NOTIFY_SOCKET");
+	passed_keep("nobody", two[0]);
+	CHECK_INT("told", 1, recvmsg(manager, &got, MSG_DONTWAIT) > 0);
+	CHECK_STR("what", "FDSTORE=1\nFDNAME=jobs", text);
+	CHECK_INT("with a descriptor", 1, CMSG_FIRSTHDR(&got) != NULL);
+	memcpy(&kept, CMSG_DATA(CMSG_FIRSTHDR(&got)), sizeof(kept));
+	CHECK_INT("say", 1, write(kept, "x", 1));
+	CHECK_INT("hear", 1, read(two[1], text, 1));
+	CHECK_INT("once", -1, recvmsg(manager, &got, MSG_DONTWAIT));
+	unlink(where);
+	close(kept);
+	close(two[0]);
+	close(two[1]);
+	close(manager);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +258,9 @@ int main(void)
 		cmocka_unit_test(left_overs_are_replaced),
 		cmocka_unit_test(others_are_left_alone),
 		cmocka_unit_test(a_folder_must_exist),
+		cmocka_unit_test(a_folder_in_its_place_is_explained),
+		cmocka_unit_test(passed_sockets_are_taken),
+		cmocka_unit_test(sockets_are_given_to_the_manager),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
