@@ -1,6 +1,6 @@
-"""tests/cases/ids: which suite proves which case; each suite holds what ran against it.
+"""tests/cases/ids and reasons: which suite proves which case, and gives which reason code.
 
-A line of the list is `ID WHERE...`, and what it is about behind a `#`.  WHERE is
+Each suite holds what ran against the lists.  A line of a list is `ID WHERE...`, and what it is about behind a `#`.  WHERE is
 
     SUITE or SUITE:N   at least one (N) of the suite's tests has the id in its name
     FILE.c:TEST        a unit test; that meson runs it is looked up in its file
@@ -15,8 +15,11 @@ import re
 from pathlib import Path
 
 from kit.proc import ROOT, Trouble
+from kit.records import reasons
 
 LIST = ROOT / "tests/cases/ids"
+REASONS = ROOT / "tests/cases/reasons"
+SOURCES = ("backends", "rules", "proxy", "gate")
 SUITES = ("cases", "scene", "e2e", "clients")
 SUITE = re.compile(rf"({'|'.join(SUITES)})(?::(\d+))?")
 UNIT = re.compile(r"([\w/.-]+\.c):(\w+)")
@@ -49,11 +52,11 @@ def read(path=LIST):
     return found
 
 
-def missing(suite, ran):
+def missing(suite, ran, path=LIST):
     """What the list wants of a suite that ran, and did not; ran: the ids of its tests, one each."""
     count = collections.Counter(re.sub(r"\.\d+$", "", one) for one in ran)
     problems = []
-    for ident, (places, _) in read().items():
+    for ident, (places, _) in read(path).items():
         for where in places:
             match = SUITE.fullmatch(where)
             if match and match[1] == suite and count[ident] < int(match[2] or 1):
@@ -61,10 +64,10 @@ def missing(suite, ran):
     return problems
 
 
-def complaint(suite, ran):
+def complaint(suite, ran, path=LIST):
     """The same as one text, or None."""
-    problems = missing(suite, ran)
-    return f"{LIST.relative_to(ROOT)} wants of {suite}: {'; '.join(problems)}" if problems else None
+    problems = missing(suite, ran, path)
+    return f"{path.relative_to(ROOT)} wants of {suite}: {'; '.join(problems)}" if problems else None
 
 
 def want(suite, ran):
@@ -73,9 +76,27 @@ def want(suite, ran):
         raise Trouble(problem)
 
 
-def check_list():
+def check_reasons():
+    """Every reason code has its line, and what is said to come later comes from nowhere yet."""
+    listed, known = read(REASONS), reasons()
+    if set(listed) != set(known):
+        return f"no test: {sorted(set(known) - set(listed))}; no such code: {sorted(set(listed) - set(known))}"
+    for code, (places, _) in listed.items():
+        for unit in filter(None, map(UNIT.fullmatch, places)):
+            text = (ROOT / "tests/unit" / unit[1]).read_text(encoding="utf-8")
+            if not re.search(rf'REASON_{code}\b|[" ]{code}[" ]', text):
+                return f"{code}: {unit[1]} does not name it"
+        if places == ["later"]:
+            for path in (path for folder in SOURCES for path in (ROOT / folder).rglob("*")):
+                if path.suffix in (".c", ".lua") and re.search(
+                        rf'REASON_{code}\b|(refuse|deny)\("{code}"', path.read_text(encoding="utf-8")):
+                    return f"{code}: {path.relative_to(ROOT)} gives it, so it needs a test"
+    return check_list(REASONS)
+
+
+def check_list(path=LIST):
     """Every line can be held against something; what is wrong, or None."""
-    for ident, (places, text) in read().items():
+    for ident, (places, text) in read(path).items():
         for where in places:
             unit = UNIT.fullmatch(where)
             if unit:

@@ -29,6 +29,11 @@ class Stage:
         with self.lock:
             self.transcript.append((time.monotonic() - self.began, who, what))
 
+    def reasons(self):
+        """The reason codes that callers were told, and that stand in the log."""
+        told = re.findall(r"\[([a-z_]+), rule ", "\n".join(what for _, _, what in self.transcript))
+        return [*told, *(self.gate.reasons if self.gate else ())]
+
     def fail(self, why):
         with self.lock:
             self.failed = self.failed or why

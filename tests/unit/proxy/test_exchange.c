@@ -175,7 +175,7 @@ uint64_t audit_client_lost(const struct audit_client *c)
 	return 0;
 }
 
-/* --- an adapter that knows six requests --- */
+/* --- an adapter that knows ten requests, two of which break its contract --- */
 
 struct route {
 	const char *path;
@@ -193,6 +193,8 @@ static const struct route routes[] = {
 	{"/make-other", OP_CONTAINER_STOP, BODY_JSON, REPLY_LAUNCH},
 	{"/upload", OP_IMAGE_LOAD, BODY_STREAM, REPLY_STREAM},
 	{"/denied", OP_VOLUME_PRUNE, BODY_NONE, REPLY_STREAM},
+	{"/asks-for-ever", OP_CONTAINER_STOP, BODY_NONE, REPLY_STREAM},
+	{"/gives-no-reason", OP_CONTAINER_STOP, BODY_NONE, REPLY_STREAM},
 };
 
 static struct backend the_backend;
@@ -241,6 +243,10 @@ static enum step ask(struct backend_call *call)
 static enum step fake_step(struct backend *be, struct backend_call *call)
 {
 	(void)be;
+	if (strcmp(call->req->path, "/gives-no-reason") == 0)
+		return STEP_REFUSED;
+	if (strcmp(call->req->path, "/asks-for-ever") == 0)
+		call->lookup_count = 0;
 	if (!call->lookup_count)
 		return ask(call);
 	if (call->lookups[0].status == 200)
@@ -549,6 +555,28 @@ static const struct row rows[] = {
 	{"lost upload", "PUT /upload" UPLOAD, LOG_LOSES, 503, 0, 0, 0, 0, 0, 0, ""},
 	{"full", "POST /change" NOTHING, LOG_IS_FULL, 503, 0, 0, 0, 0, -1, 0, NULL},
 };
+/* An adapter that breaks its contract: no, as for everything that should not be. */
+static void a_broken_adapter_denies(void **state)
+{
+	static const char *const paths[] = {"/asks-for-ever", "/gives-no-reason"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		char request[64];
+		struct world o;
+
+		snprintf(request, sizeof(request), "POST %s" NOTHING, paths[i]);
+		begin(&o, LOG_GRANTS);
+		ask_gate(&o, request);
+		run(&o, 0);
+		CHECK_INT(paths[i], 500, status_of(&o));
+		CHECK_STR(paths[i], reason_name(REASON_internal), the_log.reason);
+		CHECK_INT(paths[i], 0, o.changes);
+		CHECK_INT(paths[i], 1, the_log.denials);
+		end(&o);
+	}
+}
+
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
 static void requests_come_to_their_end(void **state)
@@ -702,6 +730,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_come_to_their_end),
+		cmocka_unit_test(a_broken_adapter_denies),
 		cmocka_unit_test(callers_hang_up_at_every_turn),
 		cmocka_unit_test(a_worker_ends_at_every_turn),
 		cmocka_unit_test(what_is_held_is_capped_in_sum),
