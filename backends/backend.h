@@ -29,6 +29,7 @@
 #include "gate/base/jv.h"
 #include "gate/base/span.h"
 #include "rules/operation.h"
+#include "rules/reach.h"
 #include "rules/workload.h"
 
 #include <stdbool.h>
@@ -38,6 +39,7 @@
 #define GATE_LABEL_PREFIX "sallyport."
 #define GATE_LABEL_OWNER  "sallyport.owner"
 #define GATE_LABEL_ID     "sallyport.decision" /* the decision that made the object */
+#define GATE_LABEL_SELF   "sallyport.self"     /* an object of the gate itself */
 
 struct pair {
 	struct span key, value;
@@ -70,6 +72,7 @@ enum body_kind {
 /* How the reply is treated. */
 enum reply_kind {
 	REPLY_STREAM = 0, /* passed on as it comes, with push-back, without a timer */
+	REPLY_ROWS,       /* like REPLY_STREAM, a line a time: each is looked at by row() */
 	REPLY_HELD,       /* a JSON document that is held (capped), filtered, rendered anew */
 	REPLY_LAUNCH,     /* like REPLY_HELD, then check(): the object was just made */
 	REPLY_HIJACK,     /* after a 101 both directions are raw bytes */
@@ -108,6 +111,14 @@ enum step {
 	STEP_READY
 };
 
+/* Whose an object is that is older than the gate, on the operator's word. */
+struct adopted {
+	const char *kind;    /* "container", "network", "volume" */
+	const char *id;      /* full id; a volume's name */
+	const char *created; /* volumes: when it was made, as the engine says; else "" */
+	const char *owner;
+};
+
 /* What an operation is about, once it is resolved. */
 struct object {
 	const char *kind; /* "container", "exec", "image", "volume", "network"; "" if none */
@@ -122,10 +133,13 @@ struct backend_call {
 	/* set by the exchange */
 	struct arena *arena;
 	const struct canonical *req;
-	const char *owner; /* the caller's owner id; never "" */
-	const char *id;    /* the decision's id, for GATE_LABEL_ID */
-	bool sees_all;     /* the profile shows objects of others */
-	bool redacts_env;  /* the profile hides values of environment variables in replies */
+	const char *owner;             /* the caller's owner id; never "" */
+	const char *id;                /* the decision's id, for GATE_LABEL_ID */
+	const struct reach *reach;     /* what the profile shows of the objects of others */
+	const struct adopted *adopted; /* by kind and id, in order */
+	size_t adopted_count;
+	const char *self; /* the gate's own container, by id or name; "" or NULL: it is in none */
+	bool redacts_env; /* the profile hides values of environment variables in replies */
 	const char *const
 		*protected_paths;        /* host paths that no mount may touch; NULL at the end */
 	const char *const *engine_names; /* host paths by which the caller means the service's own
@@ -223,10 +237,15 @@ struct backend_ops {
 	void (*reply_header)(struct backend *be, struct backend_call *call,
 			     const struct pair *header, bool *ret_keep, const char **ret_value);
 
-	/* REPLY_HELD, REPLY_LAUNCH: body -> what the caller may see.  -1: it cannot be understood.
+	/* REPLY_HELD, REPLY_LAUNCH, and REPLY_ROWS that is an error: body -> what the caller may
+	 * see.  -1: it cannot be understood.
 	 */
 	int (*filter)(struct backend *be, struct backend_call *call, int status, struct span body,
 		      struct buf *ret, struct err *err);
+
+	/* REPLY_ROWS: whether the caller may see this row.  scratch is for this call alone. */
+	bool (*row)(struct backend *be, struct backend_call *call, struct span row,
+		    struct arena *scratch);
 
 	/*
 	 * REPLY_LAUNCH after a 2xx: inspects what was made and compares.

@@ -48,7 +48,7 @@ static struct jv summary(const struct profile *p, struct arena *a)
 	jv_set(a, &to, "name", jv_string(profile_name(p)));
 	jv_set(a, &to, "sha256", jv_string(profile_hash(p)));
 	jv_set(a, &to, "hardens", jv_bool(profile_hardens(p)));
-	jv_set(a, &to, "sees_all", jv_bool(profile_sees_all(p)));
+	jv_set(a, &to, "sees_all", jv_bool(reach_sees_all(profile_reach(p))));
 	jv_set(a, &to, "operations", jv_int((int64_t)granted(p)));
 	return to;
 }
@@ -114,7 +114,8 @@ static int show(const struct engine *eng, const struct args *args, struct arena 
 	if (args->json)
 		return show_json(p, a);
 	printf("profile   %s\nsha256    %s\nobjects   %s\nabsent    %s\n\n", profile_name(p),
-	       profile_hash(p), profile_sees_all(p) ? "sees all" : "sees its own",
+	       profile_hash(p),
+	       reach_sees_all(profile_reach(p)) ? "sees all" : "sees what visibility says",
 	       profile_hardens(p) ? "what a caller leaves out is filled in"
 				  : "what a caller leaves out stays out");
 	print_settings(profile_settings(p));

@@ -6,6 +6,7 @@
 #ifndef PROXY_CONF_H
 #define PROXY_CONF_H
 
+#include "backends/backend.h"
 #include "rules/engine.h"
 
 #include <stdbool.h>
@@ -64,6 +65,9 @@ struct proxy_conf {
 	struct conf_limits limits;
 	const char *const
 		*protected_paths; /* NULL at the end: gate sockets, state, log, engine sockets */
+	const struct adopted *adopted; /* the ledger: by kind and id, in order */
+	size_t adopted_count;
+	const char *self; /* the gate's own container, by id or name; NULL or "": none */
 	bool reads_without_log;
 	const char *generation; /* hash of the bundle */
 	const char *replaces;   /* how the worker before this one was lost, for the log; "" or NULL:

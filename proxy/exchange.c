@@ -87,6 +87,7 @@ struct exchange *exchange_create(struct conn *c, struct span target)
 	x->req.method = "";
 	buf_init(&x->body, w->conf->limits.body_bytes);
 	buf_init(&x->held, HELD_REPLY_MAX);
+	buf_init(&x->row, ROW_MAX);
 	buf_init(&x->early, UPCALL_BUFFER);
 	buf_init(&x->answer.body, HELD_REPLY_MAX);
 	buf_init(&x->out.body, 4u << 20);
@@ -183,6 +184,7 @@ void exchange_destroy(struct exchange *x)
 	release_body(x);
 	forward_charge(x, 0);
 	buf_fini(&x->held);
+	buf_fini(&x->row);
 	buf_fini(&x->early);
 	buf_fini(&x->answer.body);
 	buf_fini(&x->out.body);
@@ -255,13 +257,17 @@ static const char *own_socket(const struct exchange *x)
 
 static void prepare_call(struct exchange *x)
 {
+	static const struct reach sees_nothing;
 	struct backend_call *call = &x->call;
 
 	call->arena = x->arena;
 	call->req = &x->req;
 	call->owner = x->conn->who.owner;
 	call->id = x->id;
-	call->sees_all = x->profile && profile_sees_all(x->profile);
+	call->reach = x->profile ? profile_reach(x->profile) : &sees_nothing;
+	call->adopted = x->worker->conf->adopted;
+	call->adopted_count = x->worker->conf->adopted_count;
+	call->self = x->worker->conf->self;
 	call->redacts_env = x->profile && profile_redacts_env(x->profile);
 	call->protected_paths = x->worker->conf->protected_paths;
 	call->engine_names = x->conn->listener->engine_names;

@@ -203,7 +203,8 @@ static void take_held(struct exchange *x);
 static void on_head(void *arg, const struct reply_head *head)
 {
 	struct exchange *x = arg;
-	bool held = x->call.reply == REPLY_HELD || x->call.reply == REPLY_LAUNCH;
+	bool held = x->call.reply == REPLY_HELD || x->call.reply == REPLY_LAUNCH ||
+		    (x->call.reply == REPLY_ROWS && head->status != 200);
 
 	x->http = x->answer.status = head->status;
 	x->status = head->status < 400 ? "ok" : "fail";
@@ -294,7 +295,7 @@ static void take_held(struct exchange *x)
 	buf_put(&x->held, s.at, s.len);
 	upcall_take(x->up, s.len);
 	forward_charge(x, x->held.size);
-	if (x->call.reply == REPLY_HELD && replies_are_many(x)) {
+	if (x->call.reply != REPLY_LAUNCH && replies_are_many(x)) {
 		forward_abandon(x);
 		fail_with(x, REASON_busy, "the gate holds as many replies as it may");
 	} else if (buf_spent(&x->held)) {

@@ -286,6 +286,20 @@ static ssize_t end_of_reply(struct exchange *x)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
+static ssize_t more_rows(struct exchange *x, char *out, size_t max)
+{
+	size_t n = rows_take(x, out, max);
+
+	x->bytes_out += n;
+	if (n)
+		return (ssize_t)n;
+	if (upcall_complete(x->up))
+		return end_of_reply(x);
+	if (!x->suspended)
+		suspend(x);
+	return 0;
+}
+
 /* MHD asks for more of a streamed reply. */
 static ssize_t on_more(void *cls, uint64_t pos, char *out, size_t max)
 {
@@ -298,6 +312,8 @@ static ssize_t on_more(void *cls, uint64_t pos, char *out, size_t max)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	if (!x->up)
 		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (x->call.reply == REPLY_ROWS)
+		return more_rows(x, out, max);
 	s = upcall_body(x->up);
 	if (!s.len && upcall_complete(x->up))
 		return end_of_reply(x);
@@ -375,6 +391,9 @@ static struct MHD_Response *make_response(struct exchange *x)
 	case ANSWER_LOCAL:
 		return local_reply(&a->body);
 	case ANSWER_STREAM:
+		if (x->up && x->call.reply == REPLY_ROWS)
+			return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, block_of(-1),
+								 on_more, x, NULL);
 		if (x->up && upcall_complete(x->up) && !is_head)
 			return whole_reply(x);
 		len = x->up ? upcall_length(x->up) : 0;

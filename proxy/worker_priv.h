@@ -19,11 +19,12 @@
 #include <microhttpd.h>
 
 #define WORKER_TICK_MS   250
-#define ARENA_CAP        (16u << 20) /* bytes one request may take in all */
-#define HELD_REPLY_MAX   (16u << 20) /* bytes of a reply that is held and filtered */
-#define LOOKUP_REPLY_MAX (1u << 20)  /* bytes of one lookup's answer */
-#define SPARE_MAX        64          /* exchanges kept for the next requests */
-#define DRAIN_MAX        (8u << 20)  /* bytes of a refused upload that are read before the answer */
+#define ARENA_CAP        (16u << 20)  /* bytes one request may take in all */
+#define ROW_MAX          (256u << 10) /* bytes of one row of a stream; longer ones are left out */
+#define HELD_REPLY_MAX   (16u << 20)  /* bytes of a reply that is held and filtered */
+#define LOOKUP_REPLY_MAX (1u << 20)   /* bytes of one lookup's answer */
+#define SPARE_MAX        64           /* exchanges kept for the next requests */
+#define DRAIN_MAX        (8u << 20) /* bytes of a refused upload that are read before the answer */
 
 /* A guarded service: the adapter and the connections to it. */
 struct service {
@@ -144,7 +145,9 @@ struct exchange {
 	struct upcall *up;
 	struct outgoing out;
 	struct buf held;
-	size_t charged; /* of worker.held_bytes */
+	size_t charged;   /* of worker.held_bytes */
+	struct buf row;   /* REPLY_ROWS: the row that comes in, or goes out */
+	bool row_crosses; /* it goes out */
 	struct answer answer;
 	struct relay *relay;
 	struct MHD_UpgradeResponseHandle *upgrade;
@@ -247,6 +250,9 @@ void forward_abandon(struct exchange *x);
 void forward_timeout(struct exchange *x);
 void forward_charge(struct exchange *x, size_t bytes); /* that it holds of a reply */
 void forward_check(struct exchange *x);                /* go on after check lookups */
+
+/* rows.c: what of a reply of rows may go out now; 0: more must come first, or it is over */
+size_t rows_take(struct exchange *x, char *out, size_t max);
 
 /* lookup.c */
 void lookup_start(struct exchange *x);

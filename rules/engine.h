@@ -78,6 +78,7 @@
 #include "rules/decision.h"
 #include "rules/identity.h"
 #include "rules/operation.h"
+#include "rules/reach.h"
 #include "rules/workload.h"
 
 struct engine;
@@ -130,10 +131,10 @@ enum grant profile_grant(const struct profile *p, enum operation op);
  */
 struct violation profile_refusal(const struct profile *p, enum operation op, struct arena *a);
 
-bool profile_sees_all(const struct profile *p);         /* visibility = "all" */
-bool profile_hardens(const struct profile *p);          /* harden or own_socket */
-bool profile_tells_codes_only(const struct profile *p); /* denial = "code" */
-bool profile_redacts_env(const struct profile *p);      /* redact = { "env" } */
+const struct reach *profile_reach(const struct profile *p); /* visibility */
+bool profile_hardens(const struct profile *p);              /* harden or own_socket */
+bool profile_tells_codes_only(const struct profile *p);     /* denial = "code" */
+bool profile_redacts_env(const struct profile *p);          /* redact = { "env" } */
 
 /* All settings as they hold: completed, within what a parent grants.  Belongs to the engine. */
 const struct jv *profile_settings(const struct profile *p);

@@ -76,7 +76,8 @@ struct profile {
 	int depth; /* profiles above it */
 	struct op_set granted;
 	enum rule_mode mode;
-	bool sees_all, hardens, redacts_env;
+	struct reach reach;
+	bool hardens, redacts_env;
 	const struct item *items[PROFILE_ITEMS_MAX]; /* rules, the parent's first */
 	size_t item_count, inherited_count;          /* of these, the parent's */
 	const struct exception *exceptions[PROFILE_EXCEPTIONS_MAX];

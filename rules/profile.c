@@ -84,7 +84,6 @@ static void digest(const struct engine *eng, struct profile *p)
 	for (int m = 0; m < MODE_COUNT; m++)
 		if (strcmp(mode, rule_mode_name((enum rule_mode)m)) == 0)
 			p->mode = (enum rule_mode)m;
-	p->sees_all = strcmp(jv_str(&p->settings, "visibility", "own"), "all") == 0;
 	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
 	/* A socket is exchanged in the same way as something is filled in. */
 	p->hardens = harden->kind == JV_OBJECT || harden->b || jv_true(&p->settings, "own_socket");
@@ -208,6 +207,8 @@ static int resolve(struct engine *eng, struct profile *p, struct err *err)
 	digest(eng, p);
 	if (set_check_modes(eng, p, err) < 0)
 		return -1;
+	if (reach_read(jv_get(&p->settings, "visibility"), eng->memory, &p->reach, err) < 0)
+		return settings_blame(&p->at, "visibility", err);
 	sign(eng, p);
 	p->progress = DONE;
 	return 0;
@@ -261,9 +262,9 @@ enum grant profile_grant(const struct profile *p, enum operation op)
 	return op > OP_UNKNOWN && op < OP_COUNT ? (enum grant)p->grants[op] : GRANT_NONE;
 }
 
-bool profile_sees_all(const struct profile *p)
+const struct reach *profile_reach(const struct profile *p)
 {
-	return p->sees_all;
+	return &p->reach;
 }
 
 bool profile_hardens(const struct profile *p)

@@ -3,6 +3,7 @@
 #include "rules/decision.h"
 #include "rules/match_priv.h"
 #include "rules/opset_priv.h"
+#include "rules/reach.h"
 #include "rules/tree_priv.h"
 #include "rules/workload.h"
 
@@ -294,9 +295,9 @@ static int check_users(struct checking *c, const struct jv *v)
 
 static int check_visibility(struct checking *c, const struct jv *v)
 {
-	static const char *const known[] = {"own", "all", NULL};
+	struct reach reach;
 
-	return check_word(c, known, "\"own\" or \"all\"", v);
+	return reach_read(v, c->arena, &reach, c->err);
 }
 
 static int check_mode(struct checking *c, const struct jv *v)

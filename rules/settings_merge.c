@@ -3,6 +3,7 @@
 #include "rules/decision.h"
 #include "rules/match_priv.h"
 #include "rules/opset_priv.h"
+#include "rules/reach.h"
 #include "rules/workload.h"
 
 #include <stdio.h>
@@ -226,6 +227,26 @@ static int meet_words(const struct meeting *m, const char *strict, struct jv *re
 	return 0;
 }
 
+/* Both were read before. */
+static int meet_reach(const struct meeting *m, struct jv *ret)
+{
+	struct reach outer, inner;
+	char text[400];
+	size_t at;
+
+	if (reach_read(m->parent, m->arena, &outer, m->err) < 0 ||
+	    reach_read(m->child, m->arena, &inner, m->err) < 0)
+		return -1;
+	if (!reach_covers(&outer, &inner, &at)) {
+		if (at == inner.count)
+			return loosens(m, "every image");
+		reach_say(&inner.entries[at], text, sizeof(text));
+		return loosens(m, text);
+	}
+	*ret = *m->child;
+	return 0;
+}
+
 /* A child that only watches would undo what its parent enforces. */
 static int meet_modes(const struct meeting *m, struct jv *ret)
 {
@@ -293,7 +314,7 @@ static int meet(const struct meeting *m, struct jv *ret)
 	case KIND_USERS:
 		return meet_words(m, "nonroot", ret);
 	case KIND_VISIBILITY:
-		return meet_words(m, "own", ret);
+		return meet_reach(m, ret);
 	case KIND_MODE:
 		return meet_modes(m, ret);
 	case KIND_MODES:

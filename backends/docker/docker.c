@@ -101,6 +101,7 @@ const struct backend_ops backend_docker = {
 	.render = docker_render,
 	.reply_header = docker_reply_header,
 	.filter = docker_filter,
+	.row = docker_row,
 	.check = docker_check,
 	.undo = docker_undo,
 	.created = docker_created,

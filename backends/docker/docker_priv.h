@@ -6,7 +6,10 @@
  *	routes.def, route.c   path -> route; closed query; what kind of body and reply
  *	query.c               values of the query; filters in both encodings
  *	engine.c              what the engine is: version, runtimes (cached), asking for more
- *	object.c              names -> full ids and owners; what is not the caller's is not there
+ *	object.c              names -> full ids
+ *	list.c                lists and the stream of events: what is asked of the engine
+ *	events.c              which rows of that stream cross
+ *	reach.c               whose an object is, who sees it, the gate's own
  *	fields.def, schema.c  bodies: every field that may stand there, with its type
  *	reference.c           image references, in full
  *	create.c              container create: reading, hardening, the document that is sent
@@ -148,6 +151,7 @@ struct docker_state {
 	bool image_by_id;         /* create: the id is sent, not the name */
 	const char *created;      /* id of what was made */
 	struct jv sent;           /* create: the document that was sent */
+	size_t limit; /* container list: how many rows are asked for, where we leave out rows */
 };
 
 static inline struct docker_state *docker_state(const struct backend_call *call)
@@ -219,17 +223,50 @@ void docker_filters_and(struct backend_call *call, const char *key, const char *
 
 /* --- objects --- */
 
-/* Labels of an inspected object -> whose it is. */
-const char *docker_owner_of(const struct jv *labels);
-bool docker_may_see(const struct backend_call *call, const char *owner);
+/* An object as the engine shows it: what tells whose it is, and who sees it. */
+struct docker_thing {
+	enum reach_kind kind;
+	const char *id, *name, *created; /* "" where the engine does not say */
+	const struct jv *labels;         /* NULL if there are none */
+};
+
+/* From a document of inspect, or a row of a list. */
+struct docker_thing docker_container_thing(const struct jv *doc);
+struct docker_thing docker_volume_thing(const struct jv *doc);
+struct docker_thing docker_network_thing(const struct jv *doc);
+struct docker_thing docker_row_thing(enum reach_kind kind, const struct jv *row);
+
+const char *docker_kind_name(enum reach_kind kind); /* "container" */
+const char *docker_owner(const struct backend_call *call, const struct docker_thing *t);
+bool docker_is_mine(const struct backend_call *call, const struct docker_thing *t);
+bool docker_sees(const struct backend_call *call, const struct docker_thing *t);
+enum access docker_access(const struct backend_call *call, const struct docker_thing *t);
+enum access docker_image_access(struct backend_call *call, const struct jv *doc,
+				const struct jv *labels);
+
+/* Whether the ledger gives the caller objects of this kind, which carry no label. */
+bool docker_has_adopted(const struct backend_call *call, enum reach_kind kind);
+
+/* Whether it belongs to the gate itself.  May ask; false until the answer is there. */
+bool docker_is_gates_own(struct backend_call *call, const struct docker_thing *t);
+
+/*
+ * Whether the caller may do what it asks for with this object; else refused:
+ * as absent, with the engine's words in missing, if it does not see it.
+ */
+bool docker_admit(struct backend_call *call, const struct docker_thing *t, const char *missing);
+bool docker_admit_image(struct backend_call *call, const struct jv *doc, const char *given,
+			const char *missing);
 
 /*
  * The container that is named, inspected, if the caller may see it; else NULL
  * (not known yet, or refused like the engine does for what does not exist).
  */
 const struct jv *docker_container(struct docker *d, struct backend_call *call, struct span name);
-void docker_object(struct backend_call *call, const char *kind, const struct jv *doc,
-		   const char *owner);
+void docker_object(struct backend_call *call, const struct docker_thing *t);
+
+/* The kind of objects that a list shows. */
+enum reach_kind docker_listed_kind(enum operation op);
 
 docker_step_fn docker_step_about, docker_step_plain, docker_step_events, docker_step_list,
 	docker_step_container, docker_step_slashed, docker_step_top, docker_step_create,
@@ -439,6 +476,7 @@ int docker_apply(struct backend *be, struct backend_call *call, struct change *c
 enum step docker_check(struct backend *be, struct backend_call *call, struct span reply);
 void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,
 			 bool *ret_keep, const char **ret_value);
+bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a);
 int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
 		  struct buf *ret, struct err *err);
 

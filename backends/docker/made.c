@@ -288,7 +288,7 @@ static void compare_config(const struct comparing *c, const struct jv *doc)
 	const struct jv *user = jv_path(&c->call->workload.facts, "user");
 	const char *judged = jv_str(user, "effective", "");
 	const char *made = jv_str(c->config, "User", ""), *image = jv_str(doc, "Image", "");
-	const char *owner = docker_owner_of(jv_get(c->config, "Labels"));
+	const char *owner = jv_str(jv_get(c->config, "Labels"), GATE_LABEL_OWNER, "");
 
 	if (strcmp(*made ? made : "root", judged) != 0)
 		differs(c->call, "Config.User", made, judged);

@@ -123,6 +123,7 @@ static void say_volume(const struct mounting *m, struct span name)
 		docker_ask(call, docker_target(call, "/volumes/", name, ""), "volumes", key);
 	const struct jv *options, *doc = answer ? &answer->body : NULL;
 	const char *driver = jv_str(doc, "Driver", "local");
+	struct docker_thing thing;
 
 	say(m, "source", jv_string(key));
 	if (!answer || !answer->status)
@@ -132,7 +133,9 @@ static void say_volume(const struct mounting *m, struct span name)
 		say(m, "mine", jv_bool(answer->status == 404));
 		return;
 	}
-	say(m, "mine", jv_bool(strcmp(docker_owner_of(jv_get(doc, "Labels")), call->owner) == 0));
+	thing = docker_volume_thing(doc);
+	say(m, "mine",
+	    jv_bool(docker_is_mine(call, &thing) && !jv_get(thing.labels, GATE_LABEL_SELF)));
 	options = jv_get(doc, "Options");
 	if (options && !jv_is_neutral(options))
 		say(m, "driver_options", jv_bool(true));

@@ -14,25 +14,38 @@ static const char *missing(struct backend_call *call)
 			   docker_cut(call, docker_state(call)->name));
 }
 
+/* Who else is on a network that is not the caller's own, is theirs. */
+static void hold_members(struct backend_call *call)
+{
+	bool shown =
+		call->object.mine || reach_of_all(call->reach, REACH_CONTAINERS) != ACCESS_NONE;
+
+	if (call->op == OP_NETWORK_INSPECT && !shown)
+		call->reply = REPLY_HELD;
+}
+
 void docker_step_network(struct docker *d, struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
 	const struct lookup *answer = docker_speak(d, call) ? ask_network(call, st->name) : NULL;
-	const char *owner;
+	struct docker_thing thing;
 
 	if (!answer)
 		return;
-	owner = docker_owner_of(jv_get(&answer->body, "Labels"));
 	if (answer->status >= 500) {
 		docker_refuse(call, REASON_engine_reply, "network", NULL);
 		return;
 	}
-	if (answer->status != 200 || !docker_may_see(call, owner)) {
+	if (answer->status != 200) {
 		docker_refuse(call, REASON_owner, "network", NULL)->text = missing(call);
 		return;
 	}
-	docker_object(call, "network", &answer->body, owner);
+	thing = docker_network_thing(&answer->body);
+	if (!docker_admit(call, &thing, missing(call)))
+		return;
+	docker_object(call, &thing);
 	st->target = call->object.id;
+	hold_members(call);
 }
 
 /* --- create --- */

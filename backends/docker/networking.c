@@ -17,6 +17,7 @@ static bool is_default(const char *name)
 const char *docker_network_name(struct backend_call *call, const char *given)
 {
 	const struct lookup *answer;
+	struct docker_thing thing;
 	const char *name;
 
 	if (is_default(given))
@@ -28,8 +29,9 @@ const char *docker_network_name(struct backend_call *call, const char *given)
 	if (!answer || answer->status != 200)
 		return given;
 	name = jv_str(&answer->body, "Name", given);
-	if (strcmp(name, given) != 0 && strcmp(jv_str(&answer->body, "Id", ""), given) != 0 &&
-	    !docker_may_see(call, docker_owner_of(jv_get(&answer->body, "Labels")))) {
+	thing = docker_network_thing(&answer->body);
+	if (strcmp(name, given) != 0 && strcmp(thing.id, given) != 0 &&
+	    !docker_sees(call, &thing)) {
 		docker_refuse(call, REASON_network, "network", given)->text =
 			"networks of others are named in full";
 		return given;
@@ -41,13 +43,16 @@ const char *docker_network_name(struct backend_call *call, const char *given)
 static bool is_mine(struct backend_call *call, const char *given)
 {
 	const struct lookup *answer;
+	struct docker_thing thing;
 
 	if (is_default(given) || strcmp(given, "none") == 0 || strcmp(given, "host") == 0)
 		return false;
 	answer = docker_ask(call, docker_target(call, "/networks/", span_of(given), ""), "networks",
 			    given);
-	return answer && answer->status == 200 &&
-	       strcmp(docker_owner_of(jv_get(&answer->body, "Labels")), call->owner) == 0;
+	if (!answer || answer->status != 200)
+		return false;
+	thing = docker_network_thing(&answer->body);
+	return docker_is_mine(call, &thing);
 }
 
 /* --- namespaces --- */
@@ -64,7 +69,8 @@ static struct joined joined_container(struct backend_call *call, struct span nam
 	const struct lookup *answer =
 		docker_ask(call, docker_target(call, "/containers/", name, "/json"), "containers",
 			   docker_text(call, "%.*s", SPAN_FMT(name)));
-	const char *given = docker_cut(call, name), *owner;
+	const char *given = docker_cut(call, name);
+	struct docker_thing thing;
 	struct joined j = {.id = given, .full = given};
 
 	if (!answer || !answer->status)
@@ -72,10 +78,10 @@ static struct joined joined_container(struct backend_call *call, struct span nam
 	j.known = true;
 	if (answer->status != 200)
 		return j;
-	owner = docker_owner_of(jv_path(&answer->body, "Config.Labels"));
-	j.mine = strcmp(owner, call->owner) == 0;
+	thing = docker_container_thing(&answer->body);
+	j.mine = docker_is_mine(call, &thing) && !docker_is_gates_own(call, &thing);
 	j.full = jv_str(&answer->body, "Id", given);
-	if (docker_may_see(call, owner))
+	if (docker_sees(call, &thing))
 		j.id = j.full;
 	return j;
 }

@@ -2,25 +2,14 @@
 
 #include <string.h>
 
-const char *docker_owner_of(const struct jv *labels)
+void docker_object(struct backend_call *call, const struct docker_thing *t)
 {
-	return jv_str(labels, GATE_LABEL_OWNER, "");
-}
-
-bool docker_may_see(const struct backend_call *call, const char *owner)
-{
-	return call->sees_all || strcmp(owner, call->owner) == 0;
-}
-
-void docker_object(struct backend_call *call, const char *kind, const struct jv *doc,
-		   const char *owner)
-{
-	const char *name = jv_str(doc, "Name", "");
+	const char *owner = docker_owner(call, t);
 
 	call->object = (struct object){
-		.kind = kind,
-		.id = jv_str(doc, "Id", name),
-		.name = *name == '/' ? name + 1 : name,
+		.kind = docker_kind_name(t->kind),
+		.id = t->id,
+		.name = t->name,
 		.owner = owner,
 		.mine = strcmp(owner, call->owner) == 0,
 	};
@@ -55,7 +44,7 @@ const struct jv *docker_container(struct docker *d, struct backend_call *call, s
 	const char *given = docker_cut(call, name);
 	const char *missing = docker_text(call, "No such container: %s", given);
 	const struct jv *doc;
-	const char *owner;
+	struct docker_thing thing;
 
 	if (!docker_speak(d, call))
 		return NULL;
@@ -65,14 +54,14 @@ const struct jv *docker_container(struct docker *d, struct backend_call *call, s
 		      "container", missing);
 	if (!doc)
 		return NULL;
-	owner = docker_owner_of(jv_path(doc, "Config.Labels"));
-	if (!docker_may_see(call, owner))
-		return absent(call, "container", missing);
-	if (!*jv_str(doc, "Id", "")) {
+	thing = docker_container_thing(doc);
+	if (!docker_admit(call, &thing, missing))
+		return NULL;
+	if (!*thing.id) {
 		docker_refuse(call, REASON_engine_reply, "container.Id", NULL);
 		return NULL;
 	}
-	docker_object(call, "container", doc, owner);
+	docker_object(call, &thing);
 	return doc;
 }
 
@@ -141,72 +130,19 @@ void docker_step_top(struct docker *d, struct backend_call *call)
 	resolve_container(d, call);
 }
 
-void docker_step_about(struct docker *d, struct backend_call *call)
+/* What is sent is the id: a name may be given to another image meanwhile. */
+static void admit_image(struct backend_call *call, const char *name)
 {
-	(void)d;
-	(void)call; /* the same for every version, and for everybody */
-}
+	const char *missing = docker_text(call, "No such image: %s", name);
+	const struct lookup *answer = docker_ask(
+		call, docker_target(call, "/images/", span_of(name), "/json"), "images", name);
+	const struct jv *doc = inspect(call, answer, "image", missing);
 
-void docker_step_plain(struct docker *d, struct backend_call *call)
-{
-	if (docker_query(call->req, "filters") && !docker_filters_read(call))
+	if (!doc || !docker_admit_image(call, doc, name, missing))
 		return;
-	docker_speak(d, call);
-}
-
-/* The engine's answer would tell which containers others have, and when they were made. */
-static bool names_own_containers(struct docker *d, struct backend_call *call)
-{
-	static const char *const keys[] = {"before", "since"};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		const struct jv *names = jv_get(&docker_state(call)->filters, keys[i]);
-
-		for (size_t k = 0; names && k < names->count; k++)
-			if (!docker_container(d, call, names->items[k].str))
-				return false;
-	}
-	call->object = (struct object){.kind = "", .id = "", .name = "", .owner = ""};
-	return true;
-}
-
-void docker_step_list(struct docker *d, struct backend_call *call)
-{
-	if (!docker_filters_read(call))
-		return;
-	if (call->sees_all)
-		call->reply = REPLY_STREAM;
-	else if (call->op != OP_CONTAINER_LIST || names_own_containers(d, call))
-		docker_filters_and(call, "label",
-				   docker_text(call, "%s=%s", GATE_LABEL_OWNER, call->owner));
-	docker_speak(d, call);
-}
-
-/* Only container events carry labels, so only they can be told apart. */
-static void only_own_events(struct backend_call *call)
-{
-	struct docker_state *st = docker_state(call);
-	const struct jv *types = jv_get(&st->filters, "type");
-	struct jv only = jv_array();
-	bool wanted = !types || !types->count;
-
-	for (size_t i = 0; types && i < types->count; i++)
-		wanted = wanted || span_is(types->items[i].str, "container");
-	jv_push(call->arena, &only, jv_string("container"));
-	jv_set(call->arena, &st->filters, "type", only);
-	docker_filters_and(call, "label",
-			   docker_text(call, "%s=%s", GATE_LABEL_OWNER, call->owner));
-	if (!wanted) /* nothing that they may see: an open stream without events */
-		docker_filters_and(call, "label", GATE_LABEL_PREFIX "nothing");
-}
-
-void docker_step_events(struct docker *d, struct backend_call *call)
-{
-	if (!docker_filters_read(call))
-		return;
-	if (!call->sees_all)
-		only_own_events(call);
-	docker_speak(d, call);
+	call->object.id = jv_str(doc, "Id", "");
+	if (call->op != OP_IMAGE_REMOVE && *call->object.id)
+		docker_state(call)->target = call->object.id;
 }
 
 void docker_step_image(struct docker *d, struct backend_call *call)
@@ -219,7 +155,8 @@ void docker_step_image(struct docker *d, struct backend_call *call)
 		.kind = plugin ? "plugin" : "image", .id = "", .name = name, .owner = ""};
 	st->target = name;
 	hold_environment(call);
-	docker_speak(d, call);
+	if (docker_speak(d, call) && !plugin && reach_limits_images(call->reach))
+		admit_image(call, name);
 }
 
 void docker_step_rename(struct docker *d, struct backend_call *call)

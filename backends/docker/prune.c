@@ -31,7 +31,22 @@ static bool check_filters(struct backend_call *call)
 	return true;
 }
 
-/* The caller's own alone, also for those who see all: whom a list shows is not whom it empties. */
+/*
+ * The caller's own alone, also for those who see all: whom a list shows is not
+ * whom it empties.  Who does not see its own either removes nothing.
+ */
+static bool sees_own(const struct backend_call *call)
+{
+	const struct reach_object own = {
+		.kind = call->op == OP_VOLUME_PRUNE    ? REACH_VOLUMES
+			: call->op == OP_NETWORK_PRUNE ? REACH_NETWORKS
+						       : REACH_CONTAINERS,
+		.mine = true,
+	};
+
+	return reach_of(call->reach, &own) == ACCESS_FULL;
+}
+
 void docker_step_prune(struct docker *d, struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
@@ -42,6 +57,11 @@ void docker_step_prune(struct docker *d, struct backend_call *call)
 	if (st->minor < LABELS_SINCE) {
 		docker_refuse(call, REASON_owner, "path", st->route->pattern)->text =
 			"this engine is too old to be told whose objects to remove";
+		return;
+	}
+	if (!sees_own(call)) {
+		docker_refuse(call, REASON_read_only, "path", st->route->pattern)->text =
+			"the profile's visibility gives no full access to your own objects";
 		return;
 	}
 	docker_filters_and(call, "label",

@@ -16,6 +16,10 @@ static const char *read_one(struct docker_reading *r, struct jv *images, const c
 
 	if (!answer)
 		return NULL;
+	if (answer->status == 200 &&
+	    !docker_admit_image(call, &answer->body, given,
+				docker_text(call, "No such image: %s", given)))
+		return NULL;
 	docker_read_image(&one, given, answer);
 	image = (struct jv *)jv_get(&one.facts, "image");
 	if (!image || call->refused.count)
@@ -99,11 +103,26 @@ void docker_step_tag(struct docker *d, struct backend_call *call)
 	answer = docker_ask_image(call, given);
 	if (!answer)
 		return;
+	if (answer->status == 200 &&
+	    !docker_admit_image(call, &answer->body, given,
+				docker_text(call, "No such image: %s", given)))
+		return;
 	docker_read_image(&r, given, answer);
 	st->target = jv_str(jv_get(&r.facts, "image"), "id", given);
 	call->object =
 		(struct object){.kind = "image", .id = st->target, .name = given, .owner = ""};
 	call->workload = (struct workload){.facts = r.facts};
+}
+
+/* By its name alone: that is what is sent away, whatever stands behind it. */
+static bool admit_name(struct backend_call *call, const struct docker_reference *ref)
+{
+	const char *name = docker_reference_text(call, ref);
+	struct jv doc = jv_object(), names = jv_array();
+
+	jv_push(call->arena, &names, jv_string(name));
+	jv_set(call->arena, &doc, "RepoTags", names);
+	return docker_admit_image(call, &doc, name, docker_text(call, "No such image: %s", name));
 }
 
 /* Sent with its registry, so that no engine reads the name in another way. */
@@ -122,6 +141,8 @@ void docker_step_push(struct docker *d, struct backend_call *call)
 			"an engine pushes tags, not digests";
 		return;
 	}
+	if (!admit_name(call, &ref))
+		return;
 	docker_fact(&r, "image.given", jv_string(given));
 	docker_fact(&r, "image.name", jv_string(ref.name));
 	docker_fact(&r, "image.by_id", jv_bool(false));

@@ -37,10 +37,16 @@ static void write_query(const struct backend_call *call, struct buf *out)
 	const struct canonical *req = call->req;
 	const char *between = "?";
 
+	/* Engines take a limit to mean that stopped ones are wanted, too. */
+	if (st->limit) {
+		buf_puts(out, "?all=1");
+		between = "&";
+	}
 	for (size_t k = 0; k < st->compiled->key_count; k++) {
 		const struct docker_query_key *key = &st->compiled->keys[k];
 
-		if (strchr("dzf", key->kind))
+		if (strchr("dzf", key->kind) ||
+		    (st->limit && (span_is(key->name, "all") || span_is(key->name, "limit"))))
 			continue;
 		for (size_t i = 0; i < req->query_count; i++) {
 			if (!span_eq(req->query[i].key, key->name))

@@ -54,72 +54,95 @@ void docker_reply_header(struct backend *be, struct backend_call *call, const st
 
 struct editing {
 	struct arena *arena;
-	const char *owner;
+	struct backend_call *call;
 };
 
-static bool is_own(const struct editing *e, const struct jv *row)
+static bool is_seen(const struct editing *e, enum reach_kind kind, const struct jv *row)
 {
-	return strcmp(docker_owner_of(jv_get(row, "Labels")), e->owner) == 0;
+	struct docker_thing thing;
+
+	if (kind == REACH_IMAGES)
+		return docker_image_access(e->call, row, jv_get(row, "Labels")) != ACCESS_NONE;
+	thing = docker_row_thing(kind, row);
+	return docker_sees(e->call, &thing);
 }
 
-/* Drops the rows that belong to others. */
-static struct jv own_rows(const struct editing *e, const struct jv *list)
+/* Drops the rows that the caller does not see; keeps `most` of the others, if that is not 0. */
+static struct jv seen_rows(const struct editing *e, enum reach_kind kind, const struct jv *list,
+			   size_t most)
 {
-	struct jv own = jv_array();
+	struct jv seen = jv_array();
 
 	if (list->kind == JV_NULL)
 		return jv_null();
 	for (size_t i = 0; list->kind == JV_ARRAY && i < list->count; i++)
-		if (is_own(e, &list->items[i]))
-			jv_push(e->arena, &own, list->items[i]);
-	return own;
+		if ((!most || seen.count < most) && is_seen(e, kind, &list->items[i]))
+			jv_push(e->arena, &seen, list->items[i]);
+	return seen;
 }
 
-static struct jv own_volumes(const struct editing *e, const struct jv *doc)
+static struct jv seen_volumes(const struct editing *e, const struct jv *doc)
 {
 	static const struct jv none = {.kind = JV_ARRAY};
 	const struct jv *list = jv_get(doc, "Volumes");
 	struct jv ret = jv_object();
 
-	jv_set(e->arena, &ret, "Volumes", own_rows(e, list ? list : &none));
+	jv_set(e->arena, &ret, "Volumes", seen_rows(e, REACH_VOLUMES, list ? list : &none, 0));
 	jv_set(e->arena, &ret, "Warnings", jv_null());
 	return ret;
 }
 
 /* Of newer engines: {"Items":[...], "TotalCount":...}. */
-static struct jv own_usage(const struct editing *e, const struct jv *usage)
+static struct jv seen_usage(const struct editing *e, enum reach_kind kind, const struct jv *usage)
 {
 	const struct jv *items = jv_get(usage, "Items");
 	struct jv ret = jv_object();
 
 	if (usage->kind != JV_OBJECT)
-		return own_rows(e, usage);
+		return seen_rows(e, kind, usage, 0);
 	if (items)
-		jv_set(e->arena, &ret, "Items", own_rows(e, items));
+		jv_set(e->arena, &ret, "Items", seen_rows(e, kind, items, 0));
 	return ret;
 }
 
-static struct jv own_df(const struct editing *e, const struct jv *doc)
+static struct jv seen_df(const struct editing *e, const struct jv *doc)
 {
 	static const struct {
 		const char *key;
-		bool owned;
+		unsigned kind; /* 0: a number that says nothing of one object */
 	} keys[] = {
-		{"LayersSize", false},    {"Images", false},
-		{"Containers", true},     {"Volumes", true},
-		{"ImageUsage", false},    {"ImagesDiskUsage", false},
-		{"ContainerUsage", true}, {"ContainersDiskUsage", true},
-		{"VolumeUsage", true},    {"VolumesDiskUsage", true},
+		{"LayersSize", 0},
+		{"Images", REACH_IMAGES},
+		{"Containers", REACH_CONTAINERS},
+		{"Volumes", REACH_VOLUMES},
+		{"ImageUsage", REACH_IMAGES},
+		{"ImagesDiskUsage", REACH_IMAGES},
+		{"ContainerUsage", REACH_CONTAINERS},
+		{"ContainersDiskUsage", REACH_CONTAINERS},
+		{"VolumeUsage", REACH_VOLUMES},
+		{"VolumesDiskUsage", REACH_VOLUMES},
 	};
 	struct jv ret = jv_object();
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		const struct jv *v = jv_get(doc, keys[i].key);
+		enum reach_kind kind = (enum reach_kind)keys[i].kind;
 
-		if (v)
-			jv_set(e->arena, &ret, keys[i].key, keys[i].owned ? own_usage(e, v) : *v);
+		if (!v)
+			continue;
+		jv_set(e->arena, &ret, keys[i].key,
+		       !keys[i].kind || reach_of_all(e->call->reach, kind) != ACCESS_NONE
+			       ? *v
+			       : seen_usage(e, kind, v));
 	}
 	return ret;
+}
+
+/* Names of containers that are not shown; see hold_members(). */
+static void hide_members(const struct editing *e, struct jv *doc)
+{
+	if (jv_get(doc, "Containers"))
+		jv_set(e->arena, doc, "Containers", jv_object());
 }
 
 /* What was removed was the caller's: it was asked for so. */
@@ -250,21 +273,21 @@ static struct jv edit(const struct backend_call *call, const struct editing *e, 
 		hide_env(e, doc);
 	else if (op == OP_CONTAINER_PRUNE || op == OP_NETWORK_PRUNE || op == OP_VOLUME_PRUNE)
 		return removed(e, doc);
-	if (call->sees_all)
-		return *doc;
-	if (op == OP_CONTAINER_LIST || op == OP_NETWORK_LIST)
-		return own_rows(e, doc);
-	if (op == OP_VOLUME_LIST)
-		return own_volumes(e, doc);
+	else if (op == OP_NETWORK_INSPECT)
+		hide_members(e, doc);
 	if (op == OP_SYSTEM_DF)
-		return own_df(e, doc);
+		return reach_sees_all(call->reach) ? *doc : seen_df(e, doc);
+	if (op == OP_VOLUME_LIST)
+		return seen_volumes(e, doc);
+	if (op == OP_CONTAINER_LIST || op == OP_NETWORK_LIST || op == OP_IMAGE_LIST)
+		return seen_rows(e, docker_listed_kind(op), doc, docker_state(call)->limit);
 	return *doc;
 }
 
 int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
 		  struct buf *ret, struct err *err)
 {
-	const struct editing e = {call->arena, call->owner};
+	const struct editing e = {call->arena, call};
 	enum jv_fault fault;
 	struct jv doc, out;
 

@@ -12,21 +12,24 @@ void docker_step_volume(struct docker *d, struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
 	const struct lookup *answer = docker_speak(d, call) ? ask_volume(call, st->name) : NULL;
-	const char *owner;
+	const char *missing =
+		docker_text(call, "get %s: no such volume", docker_cut(call, st->name));
+	struct docker_thing thing;
 
 	if (!answer)
 		return;
-	owner = docker_owner_of(jv_get(&answer->body, "Labels"));
 	if (answer->status >= 500) {
 		docker_refuse(call, REASON_engine_reply, "volume", NULL);
 		return;
 	}
-	if (answer->status != 200 || !docker_may_see(call, owner)) {
-		docker_refuse(call, REASON_owner, "volume", NULL)->text =
-			docker_text(call, "get %s: no such volume", docker_cut(call, st->name));
+	if (answer->status != 200) {
+		docker_refuse(call, REASON_owner, "volume", NULL)->text = missing;
 		return;
 	}
-	docker_object(call, "volume", &answer->body, owner);
+	thing = docker_volume_thing(&answer->body);
+	if (!docker_admit(call, &thing, missing))
+		return;
+	docker_object(call, &thing);
 	st->target = docker_text(call, "%.*s", SPAN_FMT(st->name));
 }
 
@@ -34,9 +37,12 @@ void docker_step_volume(struct docker *d, struct backend_call *call)
 static bool is_taken(struct backend_call *call, const char *name)
 {
 	const struct lookup *answer = *name ? ask_volume(call, span_of(name)) : NULL;
+	struct docker_thing thing;
 
-	if (!answer || answer->status != 200 ||
-	    docker_may_see(call, docker_owner_of(jv_get(&answer->body, "Labels"))))
+	if (!answer || answer->status != 200)
+		return false;
+	thing = docker_volume_thing(&answer->body);
+	if (docker_access(call, &thing) == ACCESS_FULL)
 		return false;
 	docker_refuse(call, REASON_volume_owner, "Name", name);
 	return true;

@@ -23,8 +23,11 @@ def model():
         "SecurityOpt": ["no-new-privileges"]}}
     for name, owner, host in (("mine", ME, {}), ("mine-but-privileged", ME, {"Privileged": True}),
                               ("db", None, {}), ("traefik", None, {}), ("old-priv", None, {
-                                  "Privileged": True}), ("hers", "other", {})):
+                                  "Privileged": True}), ("hers", "other", {}),
+                              ("gate", None, {})):
         labels = {"sallyport.owner": owner} if owner else {}
+        if name == "gate":
+            labels = {"sallyport.self": "yes"}
         create = {**good, "Labels": labels, "HostConfig": {**good["HostConfig"], **host}}
         found.add_container(engine.long_id(name), name, create, running=True)
     found.execs["feed" * 16] = {"ID": "feed" * 16, "Running": False,

@@ -52,6 +52,38 @@ void drive_start(struct drive *d, struct backend *be, const struct jv *world)
 	*d = (struct drive){.be = be, .world = world, .arena = arena_create(DRIVE_ARENA_BYTES)};
 	if (!d->arena)
 		fail_msg("no memory");
+	drive_see(d, "\"own\"");
+}
+
+void drive_see(struct drive *d, const char *visibility)
+{
+	struct reach *reach = arena_take(d->arena, sizeof(*reach));
+	struct err err = {0};
+	struct jv value;
+
+	if (*visibility == '"')
+		value = jv_string(strcmp(visibility, "\"all\"") == 0 ? "all" : "own");
+	else
+		value = drive_parse(d->arena, visibility);
+	if (reach_read(&value, d->arena, reach, &err) < 0)
+		fail_msg("%s: %s", visibility, err.msg);
+	d->call.reach = reach;
+}
+
+void drive_adopt(struct drive *d, const char *entry)
+{
+	struct adopted *list = arena_take(d->arena, (d->call.adopted_count + 1) * sizeof(*list));
+	struct jv doc = drive_parse(d->arena, entry);
+
+	for (size_t i = 0; i < d->call.adopted_count; i++)
+		list[i] = d->call.adopted[i];
+	list[d->call.adopted_count++] = (struct adopted){
+		.kind = jv_str(&doc, "kind", ""),
+		.id = jv_str(&doc, "id", ""),
+		.created = jv_str(&doc, "created", ""),
+		.owner = jv_str(&doc, "owner", ""),
+	};
+	d->call.adopted = list;
 }
 
 void drive_end(struct drive *d)

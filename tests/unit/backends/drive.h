@@ -37,6 +37,11 @@ struct jv drive_parse(struct arena *a, const char *text);
 void drive_start(struct drive *d, struct backend *be, const struct jv *world);
 void drive_end(struct drive *d);
 
+/* The profile's visibility, as JSON; "own" unless it is said. */
+void drive_see(struct drive *d, const char *visibility);
+/* One more entry of the ledger; they come in order. */
+void drive_adopt(struct drive *d, const char *entry);
+
 /* text: "METHOD TARGET\nName: value\nBODY", with or without an empty line before the body; routes
  * and steps until something is decided. */
 enum step drive_request(struct drive *d, const char *text);

@@ -139,7 +139,7 @@ static void check_object(struct row *r, struct span want, struct span whole)
 
 static void check_reply(struct row *r, struct span want, struct span whole)
 {
-	static const char *const names[] = {"stream", "held", "launch", "hijack"};
+	static const char *const names[] = {"stream", "rows", "held", "launch", "hijack"};
 
 	if (!span_is(want, names[r->d->call.reply]))
 		complain(r, whole, names[r->d->call.reply]);
@@ -221,6 +221,31 @@ static struct backend *opened(void)
 	return be;
 }
 
+/* How the request is asked. */
+static void how(struct drive *d, struct span line)
+{
+	struct span word, rest = line;
+
+	if (!span_cut(&rest, ' ', &word))
+		word = line;
+	if (span_is(word, "sees_all"))
+		drive_see(d, "\"all\"");
+	else if (span_is(word, "sees"))
+		drive_see(d, arena_strndup(d->arena, rest.at, rest.len));
+	else if (span_is(word, "adopted"))
+		drive_adopt(d, arena_strndup(d->arena, rest.at, rest.len));
+	else if (span_is(word, "self"))
+		d->call.self = arena_strndup(d->arena, rest.at, rest.len);
+	else if (span_is(word, "own_socket"))
+		d->has_own_socket = true;
+	else if (span_is(word, "offline"))
+		d->offline = true;
+	else if (span_is(word, "unreachable"))
+		d->unreachable = true;
+	else
+		fail_msg("? %.*s: nobody knows how", SPAN_FMT(line));
+}
+
 /* The lines of a row, without its label: how, request, expectations. */
 static int run_row(const char *label, struct span text, const struct jv *world)
 {
@@ -235,10 +260,7 @@ static int run_row(const char *label, struct span text, const struct jv *world)
 	while (rest.len) {
 		span_cut(&rest, '\n', &line);
 		if (span_starts(line, "? ")) {
-			d.call.sees_all = d.call.sees_all || span_is(line, "? sees_all");
-			d.has_own_socket = d.has_own_socket || span_is(line, "? own_socket");
-			d.offline = d.offline || span_is(line, "? offline");
-			d.unreachable = d.unreachable || span_is(line, "? unreachable");
+			how(&d, span_skip(line, 2));
 		} else if (!span_starts(line, "= ")) {
 			if (!request.at)
 				request.at = line.at;

@@ -16,11 +16,14 @@
  *	= header Content-Length: 0		a header that goes out
  *	= body {"Image":...}			the exact body
  *	= part HostConfig.Binds ["..."]		a part of the body, as JSON
- *	= reply hijack				stream, held, launch or hijack
+ *	= reply hijack				stream, rows, held, launch or hijack
  *	= warning HostConfig.X			begins one of the warnings
  *	= instead image_absent No such image: x
  *	= rounds 1				how often answers were fetched
- *	? sees_all | offline | unreachable | own_socket	before the request: how it is asked
+ *	? sees_all | offline | unreachable | own_socket	how it is asked
+ *	? sees ["own",{"name":"web-*"}]	the profile's visibility, as JSON
+ *	? adopted {"kind":"volume","id":"x","created":"...","owner":"alice"}
+ *	? self sallyport			the gate's own container
  */
 #ifndef TESTS_UNIT_BACKENDS_ROWS_H
 #define TESTS_UNIT_BACKENDS_ROWS_H

@@ -54,13 +54,156 @@ static void shows_only_own_rows(void **state)
 			struct jv doc;
 
 			drive_start(&d, be, &world);
-			d.call.sees_all = all;
+			drive_see(&d, all ? "\"all\"" : "\"own\"");
 			text = filtered(&d, rows[i].request, 200, body);
 			doc = drive_parse(d.arena, text);
 			list = *rows[i].list ? jv_get(&doc, rows[i].list) : &doc;
 			CHECK_INT(rows[i].file, all ? rows[i].all : rows[i].own, list->count);
 			drive_end(&d);
 		}
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* Each kind of row in each list, under all ways to see it. */
+static void shows_what_visibility_says(void **state)
+{
+	static const struct {
+		const char *sees, *request, *body, *want;
+	} rows[] = {
+		{"[{\"label\":\"a=b\"}]", "GET /containers/json",
+		 "[{\"Id\":\"1\",\"Labels\":{\"a\":\"b\"}},{\"Id\":\"2\",\"Labels\":{\"a\":\"c\"}},"
+		 "{\"Id\":\"3\"}]",
+		 "[{\"Id\":\"1\",\"Labels\":{\"a\":\"b\"}}]\n"},
+		{"[\"own\",{\"name\":\"web-*\"}]", "GET /containers/json",
+		 "[{\"Names\":[\"/web-1\"]},{\"Names\":[\"/db\",\"/db/web-1\"]},"
+		 "{\"Names\":[\"/x\"],\"Labels\":{\"sallyport.owner\":\"alice\"}},"
+		 "{\"Names\":[\"/y\"],\"Labels\":{\"sallyport.owner\":\"bob\"}}]",
+		 "[{\"Names\":[\"/web-1\"]},"
+		 "{\"Names\":[\"/x\"],\"Labels\":{\"sallyport.owner\":\"alice\"}}]\n"},
+		{"[{\"name\":\"web-*\"}]", "GET /containers/json?limit=2",
+		 "[{\"Names\":[\"/web-1\"]},{\"Names\":[\"/db\"]},{\"Names\":[\"/"
+		 "web-2\"]},{\"Names\":[\"/web-3\"]}]",
+		 "[{\"Names\":[\"/web-1\"]},{\"Names\":[\"/web-2\"]}]\n"},
+		{"[{\"name\":\"web\"}]", "GET /networks",
+		 "[{\"Name\":\"web\"},{\"Name\":\"web2\"}]", "[{\"Name\":\"web\"}]\n"},
+		{"[{\"label\":\"a\",\"kinds\":[\"volumes\"]}]", "GET /volumes",
+		 "{\"Volumes\":[{\"Name\":\"v\",\"Labels\":{\"a\":\"\"}},{\"Name\":\"w\","
+		 "\"Labels\":null}]}",
+		 "{\"Volumes\":[{\"Name\":\"v\",\"Labels\":{\"a\":\"\"}}],\"Warnings\":null}\n"},
+		{"[{\"label\":\"a\",\"kinds\":[\"volumes\"]}]", "GET /containers/json",
+		 "[{\"Id\":\"1\",\"Labels\":{\"a\":\"b\"}}]", "[]\n"},
+		{"[{\"name\":\"alpine\",\"kinds\":[\"images\"]}]", "GET /images/json",
+		 "[{\"Id\":\"1\",\"RepoTags\":[\"alpine:3\"]},{\"Id\":\"2\",\"RepoTags\":["
+		 "\"busybox:1\"]},"
+		 "{\"Id\":\"3\",\"RepoTags\":null,\"RepoDigests\":null}]",
+		 "[{\"Id\":\"1\",\"RepoTags\":[\"alpine:3\"]}]\n"},
+		{"[{\"all\":true,\"kinds\":[\"containers\"]},{\"name\":\"alpine\",\"kinds\":["
+		 "\"images\"]}]",
+		 "GET /system/df",
+		 "{\"LayersSize\":5,\"Images\":[{\"RepoTags\":[\"alpine:3\"]},{\"RepoTags\":[\"x:"
+		 "1\"]}],"
+		 "\"Containers\":[{\"Id\":\"1\"}],\"Volumes\":[{\"Name\":\"v\"}],\"BuildCache\":[{}"
+		 "]}",
+		 "{\"LayersSize\":5,\"Images\":[{\"RepoTags\":[\"alpine:3\"]}],"
+		 "\"Containers\":[{\"Id\":\"1\"}],\"Volumes\":[]}\n"},
+		{"[{\"name\":\"web\"}]", "GET /system/df",
+		 "{\"ContainerUsage\":{\"Items\":[{\"Names\":[\"/web\"]},{\"Names\":[\"/"
+		 "x\"]}],\"TotalCount\":2}}",
+		 "{\"ContainerUsage\":{\"Items\":[{\"Names\":[\"/web\"]}]}}\n"},
+		{"[{\"all\":true}]", "GET /system/df", "{\"BuildCache\":[{}]}",
+		 "{\"BuildCache\":[{}]}\n"},
+		{"[{\"name\":\"prod\"}]", "GET /networks/prod",
+		 "{\"Name\":\"prod\",\"Containers\":{\"77\":{\"Name\":\"theirs\"}}}",
+		 "{\"Name\":\"prod\",\"Containers\":{}}\n"},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *got;
+		struct drive d;
+
+		drive_start(&d, be, &world);
+		drive_see(&d, rows[i].sees);
+		got = filtered(&d, rows[i].request, 200, span_of(rows[i].body));
+		CHECK_STR(rows[i].sees, rows[i].want, got ? got : "(fails)");
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+#define CONTAINER_EVENT(attributes)                                                                \
+	"{\"Type\":\"container\",\"Action\":\"start\",\"Actor\":{\"ID\":\"77\",\"Attributes\":"    \
+	"{" attributes "}}}"
+#define OTHER_EVENT(type, id, attributes)                                                          \
+	"{\"Type\":\"" type "\",\"Actor\":{\"ID\":\"" id "\",\"Attributes\":{" attributes "}}}"
+
+static void shows_events_of_what_is_shown(void **state)
+{
+	static const struct {
+		const char *sees, *row;
+		bool want;
+	} rows[] = {
+		{"\"own\"", CONTAINER_EVENT("\"sallyport.owner\":\"alice\""), true},
+		{"\"own\"", CONTAINER_EVENT("\"sallyport.owner\":\"bob\""), false},
+		{"\"own\"", CONTAINER_EVENT("\"name\":\"x\""), false},
+		{"[{\"label\":\"a=b\"}]", CONTAINER_EVENT("\"a\":\"b\""), true},
+		{"[{\"label\":\"a=b\"}]", CONTAINER_EVENT("\"a\":\"c\""), false},
+		{"[{\"name\":\"web-*\"}]", CONTAINER_EVENT("\"name\":\"web-1\""), true},
+		{"[{\"name\":\"web-*\"}]", CONTAINER_EVENT("\"name\":\"db\",\"a\":\"web-1\""),
+		 false},
+		/* The engine's own words are no labels. */
+		{"[{\"label\":\"name=web\"}]", CONTAINER_EVENT("\"name\":\"web\""), false},
+		{"[{\"label\":\"image=web\"}]", CONTAINER_EVENT("\"image\":\"web\""), false},
+		{"[{\"label\":\"exitCode\"}]", CONTAINER_EVENT("\"exitCode\":\"0\""), false},
+		/* Of volumes and networks only names are told. */
+		{"[{\"name\":\"v\"}]", OTHER_EVENT("volume", "v", "\"driver\":\"local\""), true},
+		{"[{\"name\":\"v\"}]", OTHER_EVENT("volume", "w", "\"name\":\"v\""), false},
+		{"[{\"name\":\"v\"}]", OTHER_EVENT("volume", "v", "\"container\":\"77\""), false},
+		{"[{\"name\":\"v\"},{\"all\":true,\"kinds\":[\"containers\"]}]",
+		 OTHER_EVENT("volume", "v", "\"container\":\"77\""), true},
+		{"[{\"name\":\"n\"}]", OTHER_EVENT("network", "1", "\"name\":\"n\""), true},
+		{"[{\"name\":\"n\"}]", OTHER_EVENT("network", "1", "\"name\":\"m\""), false},
+		{"[{\"name\":\"n\",\"kinds\":[\"containers\"]}]",
+		 OTHER_EVENT("network", "1", "\"name\":\"n\""), false},
+		{"[{\"name\":\"n\"}]",
+		 OTHER_EVENT("network", "1", "\"name\":\"n\",\"container\":\"77\""), false},
+		{"\"own\"", OTHER_EVENT("network", "1", "\"sallyport.owner\":\"alice\""), false},
+		/* Images, where they are limited; all else never. */
+		{"\"own\"", OTHER_EVENT("image", "alpine:3", "\"name\":\"alpine\""), false},
+		{"[{\"name\":\"alpine\",\"kinds\":[\"images\"]}]",
+		 OTHER_EVENT("image", "sha256:1", "\"name\":\"alpine:3\""), true},
+		{"[{\"name\":\"alpine\",\"kinds\":[\"images\"]}]",
+		 OTHER_EVENT("image", "sha256:1", "\"name\":\"busybox:3\""), false},
+		{"[{\"name\":\"*\"}]", OTHER_EVENT("daemon", "d", "\"name\":\"d\""), false},
+		{"[{\"name\":\"*\"}]", OTHER_EVENT("plugin", "d", "\"name\":\"d\""), false},
+		{"[{\"name\":\"*\"}]", OTHER_EVENT("secret", "d", "\"name\":\"d\""), false},
+		/* What cannot be read is not shown. */
+		{"[{\"name\":\"*\"}]", "{\"Type\":\"container\"}", false},
+		{"[{\"name\":\"*\"}]", "{\"status\":\"start\",\"id\":\"77\"}", false},
+		{"[{\"name\":\"*\"}]", "start", false},
+		{"[{\"name\":\"*\"}]", CONTAINER_EVENT("\"name\":\"a\",\"name\":\"b\""), false},
+		{"[{\"name\":\"a\"}]", CONTAINER_EVENT("\"name\":\"a\"") "{}", false},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct drive d;
+
+		drive_start(&d, be, &world);
+		drive_see(&d, rows[i].sees);
+		CHECK_INT("ready", STEP_READY, drive_request(&d, "GET /events"));
+		CHECK_INT(rows[i].row, rows[i].want,
+			  be->ops->row(be, &d.call, span_of(rows[i].row), a));
+		drive_end(&d);
 	}
 	arena_destroy(a);
 	be->ops->close(be);
@@ -293,6 +436,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shows_only_own_rows),
+		cmocka_unit_test(shows_what_visibility_says),
+		cmocka_unit_test(shows_events_of_what_is_shown),
 		cmocka_unit_test(says_nothing_of_build_caches),
 		cmocka_unit_test(edits_replies),
 		cmocka_unit_test(hides_values_of_environments),

@@ -38,11 +38,18 @@ static void pruning(void **state)
 	CHECK_INT("rows", 1, rows_run("prune.rows") > 10);
 }
 
+static void visibility(void **state)
+{
+	(void)state;
+	CHECK_INT("rows", 1, rows_run("visibility.rows") > 95);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(routes), cmocka_unit_test(owners), cmocka_unit_test(bodies),
-		cmocka_unit_test(facts),  cmocka_unit_test(images), cmocka_unit_test(pruning),
+		cmocka_unit_test(routes),     cmocka_unit_test(owners), cmocka_unit_test(bodies),
+		cmocka_unit_test(facts),      cmocka_unit_test(images), cmocka_unit_test(pruning),
+		cmocka_unit_test(visibility),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,15 @@ static void children_only_tighten(void **state)
 		{"healthchecks", "false", "true", "true is more than"},
 		{"healthchecks", "nil", "true", "true is more than"},
 		{"visibility", "\"all\"", "\"own\"", ""},
-		{"visibility", "nil", "\"all\"", "all is more than"},
+		{"visibility", "\"all\"", "{ \"own\", { name = \"web-*\" } }", ""},
+		{"visibility", "{ { name = \"web-*\" } }", "{ { name = \"web-1\" } }", ""},
+		{"visibility", "{ { name = \"web-*\" } }", "{ { name = \"db\" } }",
+		 "name \"db\" (read) is more than"},
+		{"visibility", "{ { label = \"a=b\" } }",
+		 "{ { label = \"a=b\", access = \"full\" } }", "label \"a=b\" (full) is more than"},
+		{"visibility", "{ \"own\", { name = \"x\", kinds = { \"images\" } } }", "\"own\"",
+		 "every image is more than"},
+		{"visibility", "nil", "\"all\"", "all (full) is more than"},
 		{"egress", "nil", "{}", ""},
 		{"mode", "\"enforce\"", "\"shadow\"", "shadow is more than"},
 		{"mode", "nil", "\"warn\"", "warn is more than"},
@@ -174,8 +182,8 @@ static void what_is_not_said_is_inherited(void **state)
 	a = engine_profile(eng, "a");
 	c = engine_profile(eng, "c");
 	CHECK_INT("operations", GRANT_JUDGE, profile_grant(c, OP_EXEC_CREATE));
-	CHECK_INT("the parent's visibility", 1, profile_sees_all(a));
-	CHECK_INT("the nearest visibility", 0, profile_sees_all(c));
+	CHECK_INT("the parent's visibility", 1, reach_sees_all(profile_reach(a)));
+	CHECK_INT("the nearest visibility", 0, reach_sees_all(profile_reach(c)));
 	CHECK_INT("the parent does not harden", 0, profile_hardens(a));
 	CHECK_INT("the child hardens", 1, profile_hardens(c));
 	CHECK_STR("in order of name", "a", profile_name(engine_profile_at(eng, 0)));

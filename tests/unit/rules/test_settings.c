@@ -69,7 +69,7 @@ static void wrong_settings_do_not_load(void **state)
 		 "isolation: runtimes: a list is expected"},
 		{"users = \"root\"", "users: \"nonroot\" or \"any\" is expected, not \"root\""},
 		{"visibility = \"some\"",
-		 "visibility: \"own\" or \"all\" is expected, not \"some\""},
+		 "visibility: \"own\", \"all\", or a list of \"own\", { label = \"NAME=VALUE\" }"},
 		{"mode = \"off\"",
 		 "mode: \"enforce\", \"warn\" or \"shadow\" is expected, not \"off\""},
 		{"restart = { \"sometimes\" }",
