@@ -88,6 +88,7 @@ int audit_log_add(struct audit_log *l, struct span body, struct audit_mark *ret)
 
 	if (!line_write(&l->writer, &l->group, body))
 		return -1;
+	buf_put(&l->leaves, l->writer.hash.bytes, HASH_BYTES);
 	*ret = (struct audit_mark){seq, l->writer.hash};
 	return 0;
 }
@@ -105,6 +106,21 @@ int audit_log_add_own(struct audit_log *l, struct record *r)
 	result = buf_spent(&l->scratch) ? -1 : audit_log_add(l, buf_span(&l->scratch), &mark);
 	r->id = NULL;
 	return result;
+}
+
+/* What is on disk now becomes part of the tree. */
+static void grow_tree(struct audit_log *l)
+{
+	struct span leaves = buf_span(&l->leaves);
+	struct hash leaf;
+
+	assert(!buf_spent(&l->leaves));
+	for (; leaves.len; leaves = span_skip(leaves, HASH_BYTES)) {
+		memcpy(leaf.bytes, leaves.at, HASH_BYTES);
+		tiles_add(l->tiles, l->tiles_off ? -1 : l->dir_fd, &leaf);
+	}
+	buf_clear(&l->leaves);
+	buf_clear(&l->group);
 }
 
 int audit_log_commit(struct audit_log *l, struct err *err)
@@ -128,7 +144,7 @@ int audit_log_commit(struct audit_log *l, struct err *err)
 		err_sys(err, "fdatasync the audit log");
 		return seal(l, err);
 	}
-	buf_clear(&l->group);
+	grow_tree(l);
 	return 0;
 }
 
@@ -162,6 +178,7 @@ static int add_first_line(struct audit_log *l, const struct open_set *open, cons
 {
 	char head[HASH_HEX_LEN + 1];
 	struct record r = {.type = RECORD_LOG_OPEN, .file = before, .open = open->count};
+	char edge[TREE_EDGE_MAX];
 	const struct open_decision *d;
 	size_t slot = 0;
 
@@ -169,6 +186,8 @@ static int add_first_line(struct audit_log *l, const struct open_set *open, cons
 		hash_hex(&l->writer.hash, head);
 		r.head = head;
 	}
+	tree_edge_format(&l->tiles->tree, edge);
+	r.edge = span_of(edge);
 	while ((d = open_set_next(open, &slot)))
 		if (!r.oldest || d->seq < r.oldest)
 			r.oldest = d->seq;
@@ -192,7 +211,7 @@ static int write_first_line(struct audit_log *l, int fd, const char *temporary, 
 		return err_sys(err, "fsync the log directory");
 	l->used = group.len;
 	l->zeroed = 0;
-	buf_clear(&l->group);
+	grow_tree(l);
 	return 0;
 }
 
@@ -224,11 +243,14 @@ int audit_log_begin(struct audit_log *l, const struct open_set *open, const char
 int audit_log_rotate(struct audit_log *l, const struct open_set *open, struct err *err)
 {
 	struct record r = {.type = RECORD_LOG_SEAL, .count = l->writer.seq - l->first + 1};
-	char name[SEGMENT_NAME_MAX];
+	char name[SEGMENT_NAME_MAX], root[HASH_HEX_LEN + 1];
+	struct hash h = tree_root(&l->tiles->tree);
 
 	if (l->sealed)
 		return still_sealed(l, err);
 	assert(!buf_len(&l->group));
+	hash_hex(&h, root);
+	r.root = root;
 	if (audit_log_add_own(l, &r) < 0) {
 		err_set(err, ERR_LIMIT, "no memory for the last line of a log segment");
 		return seal(l, err);

@@ -18,6 +18,7 @@
 #include "audit/open_set_priv.h"
 #include "audit/record_priv.h"
 #include "audit/segment_priv.h"
+#include "audit/tile_priv.h"
 #include "gate/base/buf.h"
 #include "gate/base/err.h"
 #include "gate/base/hash.h"
@@ -26,7 +27,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define AUDIT_LOG_GROUP_MAX (4u << 20) /* bytes in one group */
+#define AUDIT_LOG_GROUP_MAX  (4u << 20)                /* bytes in one group */
+#define AUDIT_LOG_LEAVES_MAX (AUDIT_LOG_GROUP_MAX / 4) /* a line has more than 128 bytes */
 
 struct audit_log {
 	char *dir;
@@ -38,6 +40,9 @@ struct audit_log {
 	uint64_t zeroed; /* zeros were written up to here, so that a commit changes no metadata */
 	struct line_writer writer;
 	struct buf group, scratch;
+	struct buf leaves;   /* hashes of the group's records, for the tree */
+	struct tiles *tiles; /* the tree of all that is on disk */
+	bool tiles_off; /* tiles of removed segments are lost, so no further ones are written */
 	bool sealed;
 	struct err why; /* it is sealed */
 };
@@ -55,6 +60,7 @@ struct audit_log_found {
 	struct hash tail_hash;   /* of a torn tail */
 	char tail_file[64];      /* where its bytes were kept */
 	uint64_t not_looked_for; /* open decisions in segments that are too far back */
+	bool tiles_lost;         /* of removed segments: no tiles are written any more */
 };
 
 /*

@@ -46,6 +46,11 @@ static const char *const type_names[] = {
 	[RECORD_READ] = "read",
 	[RECORD_MALFORMED] = "malformed",
 	[RECORD_WORKER_LOST] = "worker_lost",
+	[RECORD_CHECKPOINT] = "checkpoint",
+	[RECORD_KEY_ROTATE] = "key_rotate",
+	[RECORD_CLOCK_STEP] = "clock_step",
+	[RECORD_LOG_READ] = "log_read",
+	[RECORD_LOG_PRUNE] = "log_prune",
 };
 _Static_assert(sizeof(type_names) / sizeof(*type_names) == RECORD_TYPE_COUNT, "a name each");
 

@@ -36,6 +36,11 @@ enum record_type {
 	RECORD_READ,            /* decision and outcome of a read in one */
 	RECORD_MALFORMED,       /* what was no request */
 	RECORD_WORKER_LOST,
+	RECORD_CHECKPOINT, /* the signed tree of all records before it */
+	RECORD_KEY_ROTATE, /* the key that signs from here on */
+	RECORD_CLOCK_STEP, /* the clock was set */
+	RECORD_LOG_READ,   /* somebody read the log by our commands */
+	RECORD_LOG_PRUNE,  /* old segments were removed */
 	RECORD_TYPE_COUNT
 };
 
@@ -87,6 +92,24 @@ struct record {
 	const char *head;   /* log_open: the last hash of the segment before */
 	uint64_t open;      /* log_open: allowed decisions without an outcome at this time */
 	uint64_t oldest;    /* log_open: the lowest sequence number among these */
+
+	/* the tree */
+	struct span edge;   /* log_open: the right edge of the tree before it, as JSON */
+	uint64_t size;      /* checkpoint, log_prune: leaves of the tree that root is of */
+	const char *root;   /* checkpoint, log_seal, log_prune */
+	const char *key;    /* checkpoint: the key's id; key_rotate: the whole public key */
+	const char *sig;    /* checkpoint: of its note; key_rotate: by the key before */
+	const char *proof;  /* key_rotate: by the new key */
+	uint64_t first;     /* log_prune: the lowest sequence number that was removed */
+	const char *anchor; /* log_prune: the checkpoint outside that covers it */
+
+	/* alarms and clocks */
+	const char *cause;         /* log_alarm: one word */
+	const char *began, *ended; /* times, as in `t` */
+	uint64_t refused;          /* log_alarm that ended: requests that got no record */
+	uint64_t free_bytes;       /* log_alarm: of the file system */
+	const char *from, *to;     /* clock_step: the time before and after */
+	const char *tsync;         /* gate_start, clock_step: synced or unsynced */
 };
 
 /*

@@ -29,6 +29,12 @@ bool record_peek(struct span body, struct record_peek *ret);
 /* The value of the first number of this name, 0 if absent; for the log's own records. */
 uint64_t record_peek_uint(struct span body, const char *name);
 
+/* The value of the first string of this name that has no escapes; empty if absent. */
+struct span record_peek_str(struct span body, const char *name);
+
+/* The text of the first array of this name, brackets included; empty if absent. */
+struct span record_peek_array(struct span body, const char *name);
+
 /*
  * True if body is what record_write() could have written: members of
  * record.def in their order, JSON values, UTF-8, no control bytes.  A worker

@@ -50,20 +50,47 @@ bool record_peek(struct span body, struct record_peek *ret)
 	return true;
 }
 
-uint64_t record_peek_uint(struct span body, const char *name)
+/* Goes to the value of the first member of this name.  Quotes within strings are escaped. */
+static bool find_member(struct span *body, const char *name)
 {
 	size_t len = strlen(name);
-	uint64_t value = 0;
 
 	for (;;) {
-		const char *at = memmem(body.at, body.len, name, len);
+		const char *at = memmem(body->at, body->len, name, len);
 
 		if (!at)
-			return 0;
-		body = span_skip(body, (size_t)(at - body.at) + len);
-		if (at[-1] == '"' && cut_prefix(&body, "\":"))
-			break;
+			return false;
+		*body = span_skip(*body, (size_t)(at - body->at) + len);
+		if (at[-1] == '"' && cut_prefix(body, "\":"))
+			return true;
 	}
+}
+
+struct span record_peek_str(struct span body, const char *name)
+{
+	struct span value = {"", 0};
+
+	if (!find_member(&body, name) || !cut_prefix(&body, "\"") ||
+	    !span_cut(&body, '"', &value) || memchr(value.at, '\\', value.len))
+		return (struct span){"", 0};
+	return value;
+}
+
+struct span record_peek_array(struct span body, const char *name)
+{
+	struct span value = {"", 0};
+
+	if (!find_member(&body, name) || !span_starts(body, "[") || !span_cut(&body, ']', &value))
+		return (struct span){"", 0};
+	return (struct span){value.at, value.len + 1};
+}
+
+uint64_t record_peek_uint(struct span body, const char *name)
+{
+	uint64_t value = 0;
+
+	if (!find_member(&body, name))
+		return 0;
 	for (; body.len && *body.at >= '0' && *body.at <= '9'; body = span_skip(body, 1))
 		value = value * 10 + (unsigned)(*body.at - '0');
 	return value;

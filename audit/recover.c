@@ -1,3 +1,4 @@
+#include "audit/history_priv.h"
 #include "audit/log_priv.h"
 #include "audit/pairing_priv.h"
 
@@ -106,6 +107,7 @@ static int scan_newest(struct audit_log *l, struct expected want, struct open_se
 				     .any = true};
 		want = (struct expected){.seq = line.seq + 1, .prev = line.hash};
 		pairing_apply(open, &peek, line.seq);
+		tiles_add(l->tiles, l->tiles_off ? -1 : l->dir_fd, &line.hash);
 	}
 	line_reader_fini(&reader);
 	if (reader.error) {
@@ -304,6 +306,35 @@ static int go_on(struct audit_log *l, const struct scan *scan, const struct open
 	return error ? err_sys(err, "reserve room for %s", name) : 0;
 }
 
+/* The tree of all records before the newest segment, and what of its tiles is not full yet. */
+static int resume_tree(struct audit_log *l, const struct segments *all,
+		       struct audit_log_found *found, struct err *err)
+{
+	struct hash leaves[TILE_HASHES];
+	char name[SEGMENT_NAME_MAX];
+	struct tree edge;
+
+	segment_name(l->first, name);
+	if (history_edge(l->dir_fd, l->first, &edge, err) < 0)
+		return damaged(err, name, l->first, err->msg);
+	if (history_leaves(l->dir_fd, all, l->first - l->first % TILE_HASHES, l->first, leaves) &&
+	    tiles_resume(l->tiles, l->dir_fd, &edge, leaves))
+		return 0;
+	if (all->first[0] != 0) {
+		*l->tiles = (struct tiles){.tree = edge};
+		l->tiles_off = found->tiles_lost = true;
+		return 0;
+	}
+	/* They follow from the records, which are all here. */
+	*l->tiles = (struct tiles){0};
+	for (size_t i = 0; i + 1 < all->count; i++)
+		if (history_add_segment(l->dir_fd, all->first[i], l->first, l->tiles, err) < 0)
+			return -1;
+	if (l->tiles->tree.size != edge.size || !tree_same(&l->tiles->tree, &edge))
+		return damaged(err, name, l->first, "the records before it are not those it names");
+	return 0;
+}
+
 static int open_newest(struct audit_log *l, const struct segments *all, struct open_set *open,
 		       struct audit_log_found *found, struct err *err)
 {
@@ -317,7 +348,7 @@ static int open_newest(struct audit_log *l, const struct segments *all, struct o
 	/* What is in memory of a file whose fsync failed need not be what is on disk. */
 	(void)posix_fadvise(l->fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (expect_first(l, all, &want, err) < 0 || look_back(l, all, open, found, err) < 0 ||
-	    scan_newest(l, want, open, &scan, err) < 0)
+	    resume_tree(l, all, found, err) < 0 || scan_newest(l, want, open, &scan, err) < 0)
 		return -1;
 	return go_on(l, &scan, open, found, err);
 }
@@ -364,8 +395,10 @@ struct audit_log *audit_log_open(const struct audit_log_conf *conf, struct open_
 	snprintf(l->writer.origin, sizeof(l->writer.origin), "%s", conf->origin);
 	buf_init(&l->group, AUDIT_LOG_GROUP_MAX);
 	buf_init(&l->scratch, RECORD_BODY_MAX);
+	buf_init(&l->leaves, AUDIT_LOG_LEAVES_MAX);
+	l->tiles = calloc(1, sizeof(*l->tiles));
 	l->dir = strdup(conf->dir);
-	if (!l->dir)
+	if (!l->dir || !l->tiles || !buf_reserve(&l->leaves, AUDIT_LOG_LEAVES_MAX))
 		err_set(err, ERR_LIMIT, "no memory for the log");
 	else if (open_or_begin(l, open, ret, err) == 0)
 		return l;
@@ -385,6 +418,8 @@ void audit_log_close(struct audit_log *l)
 		close(l->dir_fd);
 	buf_fini(&l->group);
 	buf_fini(&l->scratch);
+	buf_fini(&l->leaves);
+	free(l->tiles);
 	free(l->dir);
 	free(l);
 }

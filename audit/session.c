@@ -27,6 +27,11 @@ static bool may_send(enum record_type type, uint32_t flags)
 	case RECORD_LOG_OPEN:
 	case RECORD_LOG_SEAL:
 	case RECORD_OUTCOME_UNKNOWN:
+	case RECORD_CHECKPOINT:
+	case RECORD_KEY_ROTATE:
+	case RECORD_CLOCK_STEP:
+	case RECORD_LOG_READ:
+	case RECORD_LOG_PRUNE:
 	case RECORD_TYPE_COUNT:
 		break;
 	}
