@@ -63,7 +63,9 @@ static void restore_signals(const struct auditor *a)
 
 static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct err *err)
 {
-	const struct audit_log_conf log_conf = {conf->dir, conf->origin, conf->segment_bytes};
+	const struct signing_conf signing = {conf->keys, conf->anchor_file, conf->anchor_syslog};
+	const struct audit_log_conf log_conf = {conf->dir, conf->origin, conf->segment_bytes,
+						&a->signing, &signing};
 	struct audit_log_found found;
 
 	a->answers = calloc(AUDITOR_ANSWERS_MAX, sizeof(*a->answers));
@@ -75,6 +77,7 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	a->log = audit_log_open(&log_conf, &a->open, &found, err);
 	if (!a->log)
 		return -1;
+	a->covered = a->signing.last_size;
 	return tell_start(a, conf->build, &found, err);
 }
 
@@ -89,6 +92,9 @@ struct auditor *auditor_open(const struct auditor_conf *conf, struct err *err)
 	a->epoll_fd = -1;
 	a->flush_ms = conf->flush_ms;
 	a->claim_ms = conf->claim_ms;
+	a->checkpoint_ms = conf->checkpoint_ms;
+	a->checkpoint_records = conf->checkpoint_records;
+	signing_init(&a->signing);
 	open_set_init(&a->open, OPEN_MAX);
 	ignore_signals(a);
 	if (open_parts(a, conf, err) == 0)
@@ -111,6 +117,7 @@ void auditor_close(struct auditor *a)
 		if (a->conns[i])
 			free_conn(a->conns[i]);
 	audit_log_close(a->log);
+	signing_close(&a->signing);
 	open_set_fini(&a->open);
 	if (a->epoll_fd >= 0)
 		close(a->epoll_fd);
@@ -262,6 +269,8 @@ static int wait_ms(const struct auditor *a)
 		due = a->flush_at_ms;
 	if (a->claim_until_ms && a->claim_until_ms < due)
 		due = a->claim_until_ms;
+	if (a->checkpoint_ms && a->log->tiles->tree.size > a->covered && a->checkpoint_at_ms < due)
+		due = a->checkpoint_at_ms;
 	return due > now ? (int)(due - now) : 0;
 }
 
@@ -284,6 +293,9 @@ static int turn(struct auditor *a, int control_fd)
 	end_those_over(a);
 	do_what_is_due(a);
 	flush_all(a);
+	/* Behind the answers: it takes two more syncs. */
+	if (auditor_checkpoint_due(a))
+		auditor_checkpoint(a, true);
 	end_those_over(a);
 	return 0;
 }
@@ -314,6 +326,7 @@ static int finish(struct auditor *a)
 	if (!auditor_sealed(a))
 		auditor_commit(a);
 	flush_all(a);
+	auditor_checkpoint(a, false);
 	return auditor_sealed(a) ? AUDITOR_SEALED : AUDITOR_STOPPED;
 }
 

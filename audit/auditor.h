@@ -14,18 +14,24 @@
 
 #include "gate/base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct auditor;
 
 struct auditor_conf {
-	const char *dir;        /* must exist and be writable */
-	const char *origin;     /* the log's name, e.g. "host/sallyport" */
-	uint64_t segment_bytes; /* a new file is begun behind this size */
-	unsigned flush_ms;      /* reads are on disk within this time (5) */
-	unsigned claim_ms;      /* workers have this long to claim open decisions after a start */
-	const char *build;      /* version string, for gate_start */
+	const char *dir;         /* must exist and be writable */
+	const char *origin;      /* the log's name, e.g. "host/sallyport" */
+	uint64_t segment_bytes;  /* a new file is begun behind this size */
+	unsigned flush_ms;       /* reads are on disk within this time (5) */
+	unsigned claim_ms;       /* workers have this long to claim open decisions after a start */
+	const char *build;       /* version string, for gate_start */
+	const char *keys;        /* folder of the signing key; NULL: dir */
+	const char *anchor_file; /* checkpoints are appended to it; NULL: none */
+	bool anchor_syslog;
+	unsigned checkpoint_ms; /* a checkpoint is signed this often; 0: at seals and stops only */
+	unsigned checkpoint_records; /* ... or behind so many records */
 };
 
 /* What auditor_run() returns. */

@@ -7,6 +7,7 @@
 
 #include "audit/auditor.h"
 #include "audit/log_priv.h"
+#include "audit/signing_priv.h"
 #include "audit/wire_priv.h"
 #include "gate/base/frame.h"
 
@@ -54,6 +55,12 @@ struct auditor {
 	uint64_t flush_at_ms; /* 0: nothing waits */
 	uint64_t claim_until_ms, check_at_ms;
 	uint64_t refused; /* records that were none, not told yet */
+	struct signing signing;
+	unsigned checkpoint_ms, checkpoint_records;
+	uint64_t checkpoint_at_ms, checkpoint_was_ms;
+	uint64_t covered;           /* records that the newest checkpoint, and its record, cover */
+	uint64_t unsigned_since_ms; /* checkpoints fail; 0: they do not */
+	bool unpublished_told;
 	bool stop;
 	struct err why;
 	struct sigaction old_actions[AUDITOR_SIGNALS];
@@ -84,6 +91,12 @@ void auditor_add_own(struct auditor *a, struct record *r);
 
 /* Tells outcome_unknown for all open decisions of an owner: nobody is left who knows. */
 void auditor_give_up(struct auditor *a, uint32_t owner, const char *why);
+
+/* --- checkpoint.c --- */
+
+/* Commits and signs the tree, if there is something new; record: says so in the log. */
+void auditor_checkpoint(struct auditor *a, bool record);
+bool auditor_checkpoint_due(const struct auditor *a);
 
 /* --- session.c --- */
 

@@ -46,8 +46,8 @@ void auditor_commit(struct auditor *a)
 	a->flush_at_ms = 0;
 	give_receipts(a);
 	give_acks(a);
-	if (audit_log_full(a->log))
-		audit_log_rotate(a->log, &a->open, &a->why);
+	if (audit_log_full(a->log) && audit_log_rotate(a->log, &a->open, &a->why) == 0)
+		a->checkpoint_at_ms = 0; /* a finished segment is covered at once */
 }
 
 void auditor_flush_soon(struct auditor *a)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef bool take_fn(void *arg, const struct line *line);
@@ -87,6 +88,26 @@ int history_add_segment(int dir_fd, uint64_t first, uint64_t until, struct tiles
 	struct adding a = {.tiles = tiles, .until = until, .dir_fd = dir_fd};
 
 	return each_line(dir_fd, first, take_leaf, &a, err);
+}
+
+static bool take_key(void *arg, const struct line *line)
+{
+	struct record_peek peek;
+	struct span key;
+
+	if (!record_peek(line->body, &peek) ||
+	    (peek.type != RECORD_LOG_OPEN && peek.type != RECORD_KEY_ROTATE))
+		return true;
+	key = record_peek_str(line->body, "key");
+	if (key.len < NOTE_VKEY_MAX)
+		snprintf(arg, NOTE_VKEY_MAX, "%.*s", SPAN_FMT(key));
+	return true;
+}
+
+int history_key(int dir_fd, uint64_t first, char ret[NOTE_VKEY_MAX], struct err *err)
+{
+	*ret = '\0';
+	return each_line(dir_fd, first, take_key, ret, err);
 }
 
 bool history_find(const struct segments *all, uint64_t seq, size_t *ret)

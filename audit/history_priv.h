@@ -7,6 +7,7 @@
 #ifndef AUDIT_HISTORY_PRIV_H
 #define AUDIT_HISTORY_PRIV_H
 
+#include "audit/note_priv.h"
 #include "audit/segment_priv.h"
 #include "audit/tile_priv.h"
 #include "gate/base/err.h"
@@ -28,6 +29,12 @@ int history_tree(int dir_fd, const struct segments *all, uint64_t size, struct t
 /* The hashes of records from..until; ret has room for them.  False: they are not all there. */
 bool history_leaves(int dir_fd, const struct segments *all, uint64_t from, uint64_t until,
 		    struct hash *ret);
+
+/*
+ * The key that signs at the end of a segment, as its lines say: "" if none.  It
+ * stands in a log_open, or in a key_rotate behind it.
+ */
+int history_key(int dir_fd, uint64_t first, char ret[NOTE_VKEY_MAX], struct err *err);
 
 /* The segment that holds this record, or would; false if it is before all of them. */
 bool history_find(const struct segments *all, uint64_t seq, size_t *ret);

@@ -21,6 +21,14 @@ static int seal(struct audit_log *l, struct err *err)
 	return -1;
 }
 
+void audit_log_seal(struct audit_log *l, const struct err *err)
+{
+	struct err why = *err;
+
+	if (!l->sealed)
+		seal(l, &why);
+}
+
 static int still_sealed(const struct audit_log *l, struct err *err)
 {
 	*err = l->why;
@@ -188,6 +196,7 @@ static int add_first_line(struct audit_log *l, const struct open_set *open, cons
 	}
 	tree_edge_format(&l->tiles->tree, edge);
 	r.edge = span_of(edge);
+	r.key = l->vkey;
 	while ((d = open_set_next(open, &slot)))
 		if (!r.oldest || d->seq < r.oldest)
 			r.oldest = d->seq;

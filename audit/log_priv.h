@@ -18,6 +18,7 @@
 #include "audit/open_set_priv.h"
 #include "audit/record_priv.h"
 #include "audit/segment_priv.h"
+#include "audit/signing_priv.h"
 #include "audit/tile_priv.h"
 #include "gate/base/buf.h"
 #include "gate/base/err.h"
@@ -39,6 +40,7 @@ struct audit_log {
 	uint64_t used;   /* bytes written in the segment */
 	uint64_t zeroed; /* zeros were written up to here, so that a commit changes no metadata */
 	struct line_writer writer;
+	char vkey[NOTE_VKEY_MAX]; /* "": nobody signs */
 	struct buf group, scratch;
 	struct buf leaves;   /* hashes of the group's records, for the tree */
 	struct tiles *tiles; /* the tree of all that is on disk */
@@ -50,6 +52,8 @@ struct audit_log {
 struct audit_log_conf {
 	const char *dir, *origin;
 	uint64_t segment_bytes;
+	struct signing *signing; /* initialised; opened with the log.  NULL: nobody signs */
+	const struct signing_conf *signing_conf;
 };
 
 /* What was found when the log was opened. */
@@ -91,8 +95,14 @@ int audit_log_commit(struct audit_log *l, struct err *err);
 bool audit_log_full(const struct audit_log *l);
 int audit_log_rotate(struct audit_log *l, const struct open_set *open, struct err *err);
 
+/* Nothing more is written, because of this error. */
+void audit_log_seal(struct audit_log *l, const struct err *err);
+
 /* Seals the log if its file or directory is no longer the one that is written to. */
 int audit_log_check(struct audit_log *l, struct err *err);
+
+/* Why the directory cannot be opened, from errno. */
+int audit_log_no_folder(const char *dir, struct err *err);
 
 /* --- for recover.c --- */
 

@@ -227,6 +227,28 @@ bool checkpoint_parse(struct span note, struct checkpoint *ret)
 	return true;
 }
 
+bool note_next(struct span *rest, struct checkpoint *ret)
+{
+	while (rest->len) {
+		const char *gap = memmem(rest->at, rest->len, "\n\n" DASH, sizeof("\n\n" DASH) - 1);
+		struct span note = *rest, after, line;
+
+		if (!gap)
+			return false;
+		after = span_skip(*rest, (size_t)(gap + 2 - rest->at));
+		while (span_starts(after, DASH) && span_cut(&after, '\n', &line))
+			;
+		if (span_starts(after, DASH))
+			return false;
+		note.len = (size_t)(after.at - note.at);
+		*rest = after;
+		if (checkpoint_parse(note, ret))
+			return true;
+		/* The first may begin in its middle, if only the end of a file was read. */
+	}
+	return false;
+}
+
 bool checkpoint_signed_by(const struct checkpoint *c, const struct note_key *key)
 {
 	struct span rest = c->signatures, line, name;

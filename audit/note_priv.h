@@ -73,6 +73,12 @@ void checkpoint_text(struct buf *out, const char *origin, uint64_t size, const s
 /* False: it is no checkpoint.  Signatures are not looked at. */
 bool checkpoint_parse(struct span note, struct checkpoint *ret);
 
+/*
+ * Cuts the first checkpoint off a text of several, one behind the other.  False:
+ * none is left; what is there may be cut short.
+ */
+bool note_next(struct span *rest, struct checkpoint *ret);
+
 /* True if one of its signatures is this key's, and right. */
 bool checkpoint_signed_by(const struct checkpoint *c, const struct note_key *key);
 

@@ -239,16 +239,20 @@ static int trim(struct audit_log *l, struct audit_log_found *found, struct err *
 
 /* --- opening --- */
 
+int audit_log_no_folder(const char *dir, struct err *err)
+{
+	return err_sys(err,
+		       errno == EACCES ? "open the log directory %s (its user must be able to "
+					 "enter each folder above it)"
+				       : "open the log directory %s",
+		       dir);
+}
+
 static int lock_directory(struct audit_log *l, struct err *err)
 {
 	l->dir_fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->dir_fd < 0 || fstat(l->dir_fd, &l->dir_stat) < 0)
-		return err_sys(err,
-			       errno == EACCES
-				       ? "open the log directory %s (its user must be able to "
-					 "enter each folder above it)"
-				       : "open the log directory %s",
-			       l->dir);
+		return audit_log_no_folder(l->dir, err);
 	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (l->lock_fd < 0 || fstat(l->lock_fd, &l->lock_stat) < 0)
 		return err_sys(err, "open %s/lock", l->dir);
@@ -335,7 +339,40 @@ static int resume_tree(struct audit_log *l, const struct segments *all,
 	return 0;
 }
 
-static int open_newest(struct audit_log *l, const struct segments *all, struct open_set *open,
+/* What was signed must be there: a crash cannot take it away. */
+static int check_known(struct audit_log *l, const struct signing *signing,
+		       const struct segments *all, struct err *err)
+{
+	char what[ERR_MSG_MAX], name[SEGMENT_NAME_MAX];
+
+	segment_name(l->first, name);
+	for (size_t i = 0; signing && i < signing->known_count; i++) {
+		const struct signing_known *k = &signing->known[i];
+		struct tree tree;
+		struct hash root;
+
+		if (k->size > l->tiles->tree.size) {
+			snprintf(what, sizeof(what), "the log ends here, and %s is of %llu records",
+				 k->where, (unsigned long long)k->size);
+			return damaged(err, name, l->tiles->tree.size, what);
+		}
+		if (k->size < all->first[0])
+			continue; /* pruned since */
+		if (history_tree(l->dir_fd, all, k->size, &tree, err) < 0)
+			return damaged(err, name, k->size,
+				       "it cannot be held against a checkpoint");
+		root = tree_root(&tree);
+		if (memcmp(&root, &k->root, sizeof(root)) != 0) {
+			snprintf(what, sizeof(what), "the records before it are not those of %s",
+				 k->where);
+			return damaged(err, name, k->size, what);
+		}
+	}
+	return 0;
+}
+
+static int open_newest(struct audit_log *l, const struct signing *signing,
+		       const struct segments *all, struct open_set *open,
 		       struct audit_log_found *found, struct err *err)
 {
 	struct expected want;
@@ -348,13 +385,34 @@ static int open_newest(struct audit_log *l, const struct segments *all, struct o
 	/* What is in memory of a file whose fsync failed need not be what is on disk. */
 	(void)posix_fadvise(l->fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (expect_first(l, all, &want, err) < 0 || look_back(l, all, open, found, err) < 0 ||
-	    resume_tree(l, all, found, err) < 0 || scan_newest(l, want, open, &scan, err) < 0)
+	    resume_tree(l, all, found, err) < 0 || scan_newest(l, want, open, &scan, err) < 0 ||
+	    check_known(l, signing, all, err) < 0)
 		return -1;
 	return go_on(l, &scan, open, found, err);
 }
 
-static int open_or_begin(struct audit_log *l, struct open_set *open, struct audit_log_found *found,
-			 struct err *err)
+/* The key, before the log is touched: a log goes on with the key that it has. */
+static int open_signing(struct audit_log *l, const struct audit_log_conf *conf,
+			const struct segments *all, struct err *err)
+{
+	char vkey[NOTE_VKEY_MAX] = "";
+
+	if (!conf->signing)
+		return 0;
+	if (all->count && history_key(l->dir_fd, all->first[all->count - 1], vkey, err) < 0)
+		return -1;
+	if (signing_open(conf->signing, l->dir_fd, conf->signing_conf, l->writer.origin, !*vkey,
+			 err) < 0 ||
+	    signing_match(conf->signing, vkey, err) < 0)
+		return -1;
+	snprintf(l->vkey, sizeof(l->vkey), "%s", conf->signing->vkey);
+	if (all->count == 0 && conf->signing->known_count)
+		return damaged(err, conf->signing->known[0].where, 0, "there are no segments");
+	return 0;
+}
+
+static int open_or_begin(struct audit_log *l, const struct audit_log_conf *conf,
+			 struct open_set *open, struct audit_log_found *found, struct err *err)
 {
 	static const struct hash none;
 	struct segments all;
@@ -362,8 +420,10 @@ static int open_or_begin(struct audit_log *l, struct open_set *open, struct audi
 
 	if (lock_directory(l, err) < 0 || segments_list(l->dir_fd, &all, err) < 0)
 		return -1;
-	if (all.count) {
-		result = open_newest(l, &all, open, found, err);
+	if (open_signing(l, conf, &all, err) < 0) {
+		result = -1;
+	} else if (all.count) {
+		result = open_newest(l, conf->signing, &all, open, found, err);
 	} else {
 		found->fresh = true;
 		l->writer.epoch = 1;
@@ -400,7 +460,7 @@ struct audit_log *audit_log_open(const struct audit_log_conf *conf, struct open_
 	l->dir = strdup(conf->dir);
 	if (!l->dir || !l->tiles || !buf_reserve(&l->leaves, AUDIT_LOG_LEAVES_MAX))
 		err_set(err, ERR_LIMIT, "no memory for the log");
-	else if (open_or_begin(l, open, ret, err) == 0)
+	else if (open_or_begin(l, conf, open, ret, err) == 0)
 		return l;
 	audit_log_close(l);
 	return NULL;

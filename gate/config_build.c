@@ -57,6 +57,8 @@ void config_defaults(struct config *ret)
 		.auditor = {.segment_bytes = 64 << 20,
 			    .flush_ms = 3,
 			    .claim_ms = 5000,
+			    .checkpoint_ms = 10000,
+			    .checkpoint_records = 1000,
 			    .build = "sallyport " SALLYPORT_VERSION},
 	};
 }
@@ -67,6 +69,28 @@ static const char *default_origin(const struct building *b)
 
 	gethostname(host, sizeof(host) - 1);
 	return printed(b, "%s/sallyport", *host ? host : "localhost");
+}
+
+static int build_anchors(struct building *b, const struct config_entry *e, struct err *err)
+{
+	const struct jv *anchors = jv_get(e->value, "anchors");
+
+	for (size_t i = 0; anchors && i < anchors->count; i++) {
+		const char *name = anchors->items[i].str.at;
+
+		if (strcmp(name, "syslog") == 0)
+			b->to->auditor.anchor_syslog = true;
+		else if (*name != '/')
+			return config_wrong(e, err,
+					    "anchors takes \"syslog\" and one absolute path, not "
+					    "'%s'",
+					    name);
+		else if (b->to->auditor.anchor_file)
+			return config_wrong(e, err, "anchors takes one file, not several");
+		else
+			b->to->auditor.anchor_file = name;
+	}
+	return 0;
 }
 
 static int build_log(struct building *b, struct err *err)
@@ -83,7 +107,8 @@ static int build_log(struct building *b, struct err *err)
 	reads = jv_get(e.value, "reads_without_log");
 	if (reads)
 		b->to->proxy.reads_without_log = reads->b;
-	return 0;
+	b->to->auditor.keys = jv_str(e.value, "keys", NULL);
+	return build_anchors(b, &e, err);
 }
 
 const struct config_users config_default_users = {

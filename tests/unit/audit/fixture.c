@@ -125,7 +125,8 @@ struct record fixture_read_record(unsigned n)
 struct audit_log *fixture_open(const char *dir, uint64_t segment_bytes, struct open_set *open,
 			       struct audit_log_found *found)
 {
-	const struct audit_log_conf conf = {dir, "test/log", segment_bytes};
+	const struct audit_log_conf conf = {
+		.dir = dir, .origin = "test/log", .segment_bytes = segment_bytes};
 	struct err err = {0};
 	struct audit_log *l = audit_log_open(&conf, open, found, &err);
 

@@ -57,7 +57,8 @@ static int commit_group(struct audit_log *l, unsigned n, const struct acked *ack
  */
 static struct audit_log *scenario(const char *dir, bool rotate, const struct acked *acked)
 {
-	const struct audit_log_conf conf = {dir, "test/log", SEGMENT};
+	const struct audit_log_conf conf = {
+		.dir = dir, .origin = "test/log", .segment_bytes = SEGMENT};
 	const struct record start = {.type = RECORD_GATE_START};
 	struct record r = start;
 	struct audit_log_found found;
@@ -308,7 +309,8 @@ static void lose_power(const char *path, unsigned seed)
 
 static bool opens(const char *dir)
 {
-	const struct audit_log_conf conf = {dir, "test/log", SEGMENT};
+	const struct audit_log_conf conf = {
+		.dir = dir, .origin = "test/log", .segment_bytes = SEGMENT};
 	struct audit_log_found found;
 	struct open_set set;
 	struct audit_log *l;

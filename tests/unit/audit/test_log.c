@@ -48,7 +48,8 @@ static void append_once(const char *label, const char *dir, uint64_t want_seq)
 /* Returns NULL and *ret_err, or fails. */
 static void check_refused(const char *label, const char *dir, enum err_kind want, struct err *ret)
 {
-	const struct audit_log_conf conf = {dir, "test/log", SMALL};
+	const struct audit_log_conf conf = {
+		.dir = dir, .origin = "test/log", .segment_bytes = SMALL};
 	struct audit_log_found found;
 	struct open_set set;
 
@@ -111,7 +112,8 @@ static void what_cannot_be_a_log_is_refused(void **state)
 	fixture_dir(dir);
 	open_set_init(&set, 100);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const struct audit_log_conf conf = {dir, names[i].origin, SMALL};
+		const struct audit_log_conf conf = {
+			.dir = dir, .origin = names[i].origin, .segment_bytes = SMALL};
 
 		CHECK_INT(names[i].label, 1, audit_log_open(&conf, &set, &found, &err) == NULL);
 		CHECK_INT(names[i].label, ERR_CONFIG, err.kind);
@@ -418,7 +420,8 @@ static void holes_of_sectors(void **state)
 	sectors = (end + SECTOR - 1) / SECTOR - first_sector;
 	CHECK_INT("few enough to try all", 1, sectors >= 5 && sectors <= 9);
 	for (unsigned lost = 0; lost < 1u << sectors; lost++) {
-		const struct audit_log_conf conf = {dir, "test/log", SMALL};
+		const struct audit_log_conf conf = {
+			.dir = dir, .origin = "test/log", .segment_bytes = SMALL};
 		char *torn = malloc(len);
 		int good = 0, after_bad = 0;
 
