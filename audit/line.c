@@ -131,13 +131,13 @@ static bool cut_uint(struct span *s, uint64_t *ret)
 
 static bool split_head(struct span *s, struct line *l)
 {
-	uint64_t epoch, mono;
+	uint64_t epoch;
 	struct span time;
 
 	if (!cut(s, LIT(LINE_START)) || !span_cut(s, '"', &l->log) || !cut(s, LIT(",\"seq\":")) ||
 	    !cut_uint(s, &l->seq) || !cut(s, LIT(",\"ep\":")) || !cut_uint(s, &epoch) ||
 	    epoch > UINT32_MAX || !cut(s, LIT(",\"t\":\"")) || !span_cut(s, '"', &time) ||
-	    !cut(s, LIT(",\"mono\":")) || !cut_uint(s, &mono) || !cut(s, LIT(",")))
+	    !cut(s, LIT(",\"mono\":")) || !cut_uint(s, &l->mono) || !cut(s, LIT(",")))
 		return false;
 	l->epoch = (uint32_t)epoch;
 	return true;

@@ -42,7 +42,7 @@ bool line_write(struct line_writer *w, struct buf *out, struct span body);
 
 struct line {
 	struct span log, body;
-	uint64_t seq;
+	uint64_t seq, mono;
 	uint32_t epoch;
 	struct hash prev, hash; /* as the line says them */
 };

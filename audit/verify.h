@@ -24,19 +24,39 @@ struct verify_anchor { /* from a Sallyport-Audit reply header */
 	struct hash hash;
 };
 
+#define VERIFY_KEY_MAX 256
+
+struct verify_options {
+	const struct verify_anchor *receipt; /* the log must hold this record */
+	const char *from; /* checkpoints, one behind the other, that the log must have grown from */
+	const char *key;  /* public key that must have signed, or NULL */
+	/* Called now and then; NULL: not. */
+	void (*progress)(void *arg, uint64_t records);
+	void *progress_arg;
+};
+
 struct verify_report {
 	enum verify_result result;
 	uint64_t records, decisions, allowed, denied, outcomes, unknown_outcomes, reads;
 	uint64_t open_decisions; /* allowed, and no outcome yet */
 	uint64_t first_seq, last_seq;
-	struct hash head;       /* hash of the last record */
-	uint64_t bad_seq;       /* the first record that is wrong */
+	struct hash head;         /* hash of the last record */
+	struct hash root;         /* of the tree of all records */
+	uint64_t checkpoints;     /* records of this type */
+	uint64_t signed_size;     /* records that the newest checkpoint covers */
+	bool has_checkpoint;      /* the folder has a file checkpoint */
+	uint64_t heads_fine;      /* checkpoints in files that the log agrees with */
+	uint64_t heads_pruned;    /* ... that are older than what is kept */
+	char key[VERIFY_KEY_MAX]; /* that signs at the end; "": nobody */
+	uint64_t bad_seq;         /* the first record that is wrong */
+	char bad_file[32];        /* where it is */
+	uint64_t bad_offset;
 	bool torn_tail;         /* the last line is incomplete (a running or killed gate) */
 	char what[ERR_MSG_MAX]; /* what is wrong, or "" */
 };
 
-/* anchor may be NULL. */
-void verify_log(const char *dir, const struct verify_anchor *anchor, struct verify_report *ret);
+/* options may be NULL. */
+void verify_log(const char *dir, const struct verify_options *options, struct verify_report *ret);
 
 /*
  * Prints records as they stand, the last `count` and then, if follow, new ones

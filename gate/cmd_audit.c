@@ -2,6 +2,8 @@
 
 #include "audit/verify.h"
 #include "gate/base/buf.h"
+#include "gate/base/clock.h"
+#include "gate/base/io.h"
 #include "gate/base/jv.h"
 #include "gate/serve.h"
 
@@ -9,7 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TAIL_DEFAULT 10
+#define TAIL_DEFAULT  10
+#define KEY_FILE_MAX  4096
+#define FROM_FILE_MAX (16u << 20)
+#define PROGRESS_MS   500
 
 /* The log's folder: given, or from the configuration. */
 static int find_folder(const struct args *args, struct loaded *loaded, const char **ret,
@@ -39,7 +44,7 @@ static int parse_anchor(const char *text, struct verify_anchor *ret, struct err 
 	    command_count(seq, &ret->seq) == 0 && hash_parse(rest, &ret->hash) == 0)
 		return 0;
 	return err_set(err, ERR_INPUT,
-		       "--anchor takes LOG;SEQ;HASH as a Sallyport-Audit header has it");
+		       "--receipt takes LOG;SEQ;HASH as a Sallyport-Audit header has it");
 }
 
 static const char *result_name(enum verify_result result)
@@ -62,18 +67,26 @@ static const char *result_name(enum verify_result result)
 static void print_json(const char *dir, const struct verify_report *r, FILE *out)
 {
 	struct arena *a = arena_create(65536);
-	char head[HASH_HEX_LEN + 1];
+	char head[HASH_HEX_LEN + 1], root[HASH_HEX_LEN + 1];
 	struct jv tree = jv_object();
 	const struct {
 		const char *key;
 		uint64_t value;
 	} counts[] = {
-		{"records", r->records},     {"decisions", r->decisions},
-		{"allowed", r->allowed},     {"denied", r->denied},
-		{"outcomes", r->outcomes},   {"unknown_outcomes", r->unknown_outcomes},
-		{"reads", r->reads},         {"open_decisions", r->open_decisions},
-		{"first_seq", r->first_seq}, {"last_seq", r->last_seq},
+		{"records", r->records},
+		{"decisions", r->decisions},
+		{"allowed", r->allowed},
+		{"denied", r->denied},
+		{"outcomes", r->outcomes},
+		{"unknown_outcomes", r->unknown_outcomes},
+		{"reads", r->reads},
+		{"open_decisions", r->open_decisions},
+		{"first_seq", r->first_seq},
+		{"last_seq", r->last_seq},
 		{"bad_seq", r->bad_seq},
+		{"bad_offset", r->bad_offset},
+		{"checkpoints", r->checkpoints},
+		{"signed_size", r->signed_size},
 	};
 	struct buf text;
 
@@ -85,13 +98,40 @@ static void print_json(const char *dir, const struct verify_report *r, FILE *out
 	jv_set(a, &tree, "dir", jv_string(dir));
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		jv_set(a, &tree, counts[i].key, jv_int((int64_t)counts[i].value));
+	jv_set(a, &tree, "bad_file", jv_string(r->bad_file));
 	jv_set(a, &tree, "head", jv_string(head));
+	hash_hex(&r->root, root);
+	jv_set(a, &tree, "root", jv_string(root));
+	jv_set(a, &tree, "key", jv_string(r->key));
 	jv_set(a, &tree, "torn_tail", jv_bool(r->torn_tail));
 	buf_init(&text, 65536);
 	jv_write(&text, &tree);
 	fprintf(out, "%.*s\n", SPAN_FMT(buf_span(&text)));
 	buf_fini(&text);
 	arena_destroy(a);
+}
+
+static void print_tree(const struct verify_report *r, FILE *out)
+{
+	char root[HASH_HEX_LEN + 1];
+
+	if (r->result != VERIFY_FINE)
+		return;
+	hash_hex(&r->root, root);
+	fprintf(out, "  root               %s\n", root);
+	if (!*r->key) {
+		fputs("  signed             by nobody\n", out);
+		return;
+	}
+	fprintf(out,
+		"  signed             %" PRIu64 " records by %s\n"
+		"  checkpoints        %" PRIu64 " on record, %" PRIu64 " in files agree\n",
+		r->signed_size, r->key, r->checkpoints, r->heads_fine);
+	if (r->heads_pruned)
+		fprintf(out, "  %" PRIu64 " checkpoints are older than what is kept\n",
+			r->heads_pruned);
+	if (r->checkpoints && !r->has_checkpoint)
+		fputs("  the file checkpoint is missing\n", out);
 }
 
 static void print_text(const char *dir, const struct args *args, const struct verify_report *r,
@@ -117,41 +157,114 @@ static void print_text(const char *dir, const struct args *args, const struct ve
 		r->outcomes, r->unknown_outcomes, r->open_decisions);
 	fprintf(out, "  reads              %" PRIu64 "\n", r->reads);
 	fprintf(out, "  head               %s\n", head);
+	print_tree(r, out);
 	if (r->torn_tail)
 		fputs("  the last line is incomplete: the gate is writing, or was killed\n", out);
 	if (r->result != VERIFY_FINE)
 		return;
-	fputs("Each record's hash, the chain from record to record and the numbering were "
-	      "checked.\n",
+	fputs("Each record's hash, the chain from record to record, the numbering, the tree and "
+	      "its "
+	      "signatures were checked.\n",
 	      out);
 	if (args->anchor)
-		fputs("The log still holds the record that the anchor names.\n", out);
-	else
-		fputs("Without --anchor a log that was cut at its end, or written anew as a whole, "
-		      "cannot be told from a true one.\n",
+		fputs("The log still holds the record that the receipt names.\n", out);
+	if (args->from)
+		fputs("The log has grown from the checkpoints that were given.\n", out);
+	if (!args->anchor && !args->from)
+		fputs("Without --from or --receipt a log that was cut at its end and whose newest "
+		      "checkpoint was put back too, or that was written anew as a whole, cannot be "
+		      "told from a true one.\n",
 		      out);
 }
 
-int run_audit_verify(const struct args *args)
+/* A key, or the first line of a file with one. */
+static int take_key(const char *given, struct buf *text, const char **ret, struct err *err)
 {
-	struct verify_anchor anchor;
+	struct span rest, line;
+
+	*ret = given;
+	if (!given || strchr(given, '+'))
+		return 0;
+	if (io_read_file(given, KEY_FILE_MAX, text, err) < 0)
+		return -1;
+	rest = buf_span(text);
+	if (!span_cut(&rest, '\n', &line) || line.len >= VERIFY_KEY_MAX)
+		return err_set(err, ERR_INPUT, "%s holds no key", given);
+	text->mem[line.len] = '\0';
+	*ret = text->mem;
+	return 0;
+}
+
+static void show_progress(void *arg, uint64_t records)
+{
+	uint64_t *shown_ms = arg, now = clock_boot_ms();
+
+	if (now - *shown_ms < PROGRESS_MS)
+		return;
+	*shown_ms = now;
+	fprintf(stderr, "\r%" PRIu64 " records", records);
+	fflush(stderr);
+}
+
+struct verify_input {
+	struct verify_anchor receipt;
+	struct verify_options options;
+	struct buf from, key;
+	uint64_t shown_ms;
+};
+
+static int take_options(const struct args *args, struct verify_input *in, struct err *err)
+{
+	if (args->anchor && parse_anchor(args->anchor, &in->receipt, err) < 0)
+		return -1;
+	in->options.receipt = args->anchor ? &in->receipt : NULL;
+	if (args->from) {
+		if (io_read_file(args->from, FROM_FILE_MAX, &in->from, err) < 0)
+			return -1;
+		buf_put(&in->from, "", 1);
+		in->options.from = buf_span(&in->from).at;
+	}
+	if (isatty(STDERR_FILENO)) {
+		in->options.progress = show_progress;
+		in->options.progress_arg = &in->shown_ms;
+	}
+	return take_key(args->key, &in->key, &in->options.key, err);
+}
+
+static enum verify_result verify(const struct args *args, struct verify_input *in, struct err *err)
+{
 	struct verify_report report;
 	struct loaded loaded;
-	struct err err = {0};
 	const char *dir;
 
-	if ((args->anchor && parse_anchor(args->anchor, &anchor, &err) < 0) ||
-	    find_folder(args, &loaded, &dir, &err) < 0) {
-		command_failed(&err);
+	if (take_options(args, in, err) < 0 || find_folder(args, &loaded, &dir, err) < 0) {
+		command_failed(err);
 		return VERIFY_UNREADABLE; /* 2 has another meaning here */
 	}
-	verify_log(dir, args->anchor ? &anchor : NULL, &report);
+	in->shown_ms = clock_boot_ms();
+	verify_log(dir, &in->options, &report);
+	if (in->options.progress)
+		fputs("\r\033[K", stderr);
 	if (args->json)
 		print_json(dir, &report, stdout);
 	else
 		print_text(dir, args, &report, stdout);
 	unload(&loaded);
 	return report.result;
+}
+
+int run_audit_verify(const struct args *args)
+{
+	struct verify_input in = {.options = {.receipt = NULL}};
+	struct err err = {0};
+	int result;
+
+	buf_init(&in.from, 1);
+	buf_init(&in.key, 1);
+	result = verify(args, &in, &err);
+	buf_fini(&in.from);
+	buf_fini(&in.key);
+	return result;
 }
 
 int run_audit_tail(const struct args *args)

@@ -24,7 +24,7 @@ enum {
 
 /* What was written behind a verb; what was not given is NULL, false or 0. */
 struct args {
-	const char *config, *listener, *identity, *facts, *anchor;
+	const char *config, *listener, *identity, *facts, *anchor, *from, *key;
 	bool json, follow, help;
 	bool has_count;
 	uint64_t count;

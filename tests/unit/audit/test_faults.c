@@ -90,7 +90,7 @@ static void check_acked_are_there(const char *label, const char *dir, const stru
 	CHECK_INT(label, 0, lseek(acked->fd, 0, SEEK_SET));
 	while (read(acked->fd, &mark, sizeof(mark)) == (ssize_t)sizeof(mark)) {
 		anchor = (struct verify_anchor){mark.seq, mark.hash};
-		verify_log(dir, &anchor, &report);
+		verify_log(dir, &(struct verify_options){.receipt = &anchor}, &report);
 		CHECK_STR(label, "", report.what);
 		CHECK_INT(label, VERIFY_FINE, report.result);
 	}

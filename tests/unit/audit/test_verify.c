@@ -2,6 +2,8 @@
 #include "tests/unit/audit/fixture.h"
 #include "tests/unit/check.h"
 
+#include "audit/tree_priv.h"
+
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 
@@ -34,13 +36,28 @@ static struct verify_report verified(const char *dir)
 	return report;
 }
 
+/* A segment that has others before it begins with what these were. */
+static const char *with_edge(const char *body, const struct tree *tree)
+{
+	static char text[TREE_EDGE_MAX + 64], edge[TREE_EDGE_MAX];
+
+	if (tree->size == 0 || strcmp(body, OPEN) != 0)
+		return body;
+	tree_edge_format(tree, edge);
+	snprintf(text, sizeof(text), "%s,\"edge\":%s", body, edge);
+	return text;
+}
+
 /* A file with lines that are good one by one; "+" begins the next epoch, "~" another log. */
 static void write_lines(const char *path, const char *const *bodies, uint64_t seq,
 			struct hash *hash)
 {
 	struct line_writer w = {.origin = "test/log", .epoch = 1};
+	static struct tree tree;
 	struct buf out;
 
+	if (seq == 0)
+		tree = (struct tree){0};
 	buf_init(&out, 1 << 20);
 	line_writer_set(&w, seq, hash);
 	for (; *bodies; bodies++) {
@@ -54,7 +71,8 @@ static void write_lines(const char *path, const char *const *bodies, uint64_t se
 			strcpy(w.origin, "other/log");
 			body++;
 		}
-		CHECK_INT("fits", 1, line_write(&w, &out, span_of(body)));
+		CHECK_INT("fits", 1, line_write(&w, &out, span_of(with_edge(body, &tree))));
+		tree_add(&tree, &w.hash, NULL);
 	}
 	*hash = w.hash;
 	fixture_write(path, buf_span(&out).at, buf_len(&out));
@@ -77,7 +95,7 @@ static void says_what_is_wrong(void **state)
 		{"unknown", {OPEN, START, ALLOW_A, UNKNOWN_A}, VERIFY_FINE, 0, ""},
 		{"sealed", {OPEN, START, "\"type\":\"log_seal\",\"count\":3"}, VERIFY_FINE, 0, ""},
 		{"the next run", {OPEN, START, "+" START, READ}, VERIFY_FINE, 0, ""},
-		{"a future type", {OPEN, "\"type\":\"checkpoint\",\"x\":1"}, VERIFY_FINE, 0, ""},
+		{"a future type", {OPEN, "\"type\":\"novelty\",\"x\":1"}, VERIFY_FINE, 0, ""},
 		{"outcome of nothing",
 		 {OPEN, START, OUTCOME_A},
 		 VERIFY_ALTERED,
@@ -195,23 +213,23 @@ static void an_anchor_finds_what_was_cut(void **state)
 	report = verified(dir);
 	last = (struct verify_anchor){3, report.head};
 	CHECK_INT("head", 0, memcmp(&hash, &report.head, sizeof(hash)));
-	verify_log(dir, &last, &report);
+	verify_log(dir, &(struct verify_options){.receipt = &last}, &report);
 	CHECK_INT("itself", VERIFY_FINE, report.result);
 	first = last;
 	first.seq = 2;
-	verify_log(dir, &first, &report);
+	verify_log(dir, &(struct verify_options){.receipt = &first}, &report);
 	CHECK_INT("a hash of another record", VERIFY_CUT, report.result);
 	CHECK_INT("a hash of another record", 2, report.bad_seq);
 
 	memset(&hash, 0, sizeof(hash));
 	write_lines(path, short_one, 0, &hash);
 	CHECK_INT("cut, without an anchor", VERIFY_FINE, verified(dir).result);
-	verify_log(dir, &last, &report);
+	verify_log(dir, &(struct verify_options){.receipt = &last}, &report);
 	CHECK_INT("cut", VERIFY_CUT, report.result);
 
 	memset(&hash, 0, sizeof(hash));
 	write_lines(path, other_one, 0, &hash);
-	verify_log(dir, &last, &report);
+	verify_log(dir, &(struct verify_options){.receipt = &last}, &report);
 	CHECK_INT("rewritten", VERIFY_CUT, report.result);
 	fixture_remove(dir);
 }
