@@ -8,7 +8,9 @@
 /* Records that no checkpoint covers; the record of the newest one does not count. */
 static uint64_t uncovered(const struct auditor *a)
 {
-	return a->log->tiles->tree.size - a->covered;
+	uint64_t size = a->log->tiles->tree.size;
+
+	return size > a->covered ? size - a->covered : 0;
 }
 
 static void failed(struct auditor *a, const struct err *err)
