@@ -1,5 +1,7 @@
 #include "gate/bundle.h"
 
+#include "gate/base/auto.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -59,15 +61,14 @@ bool bundle_next(struct span *rest, struct span *ret_name, struct span *ret_text
 	return take(rest, name_len, ret_name) && take(rest, text_len, ret_text);
 }
 
-int bundle_seal(int fd, struct bundle *ret, struct err *err)
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+static int map_sealed(int fd, struct bundle *ret, struct err *err)
 {
-	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	struct hash hash;
 	struct stat st;
 	void *at;
 
-	if (fcntl(fd, F_ADD_SEALS, seals) < 0)
-		return err_sys(err, "seal the configuration bundle");
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, "look at the configuration bundle");
 	if (st.st_size <= 0 || (size_t)st.st_size > BUNDLE_MAX)
@@ -80,6 +81,26 @@ int bundle_seal(int fd, struct bundle *ret, struct err *err)
 	*ret = (struct bundle){.fd = fd, .text = {at, (size_t)st.st_size}};
 	hash = hash_of(ret->text);
 	hash_hex(&hash, ret->generation);
+	return 0;
+}
+
+int bundle_seal(int fd, struct bundle *ret, struct err *err)
+{
+	if (fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+		return err_sys(err, "seal the configuration bundle");
+	return map_sealed(fd, ret, err);
+}
+
+int bundle_take(int fd, struct bundle *ret, struct err *err)
+{
+	auto_fd int taken = fd;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & SEALS) != SEALS)
+		return err_set(err, ERR_SYSTEM, "the configuration bundle is not sealed");
+	if (map_sealed(fd, ret, err) < 0)
+		return -1;
+	take_fd(taken);
 	return 0;
 }
 
@@ -132,6 +153,9 @@ int bundle_config(const struct bundle *b, struct arena *a, struct config *ret, s
 		return damaged(err);
 	if (config_build(&entries, path, a, ret, err) < 0 || parse_rules(rest, a, ret, err) < 0)
 		return -1;
+	ret->entries = arena_take(a, sizeof(*ret->entries));
+	if (ret->entries)
+		*ret->entries = entries;
 	ret->proxy.generation = b->generation;
 	/* So that gate_start says under which rules everything behind it was decided. */
 	snprintf(build, sizeof(build), "%s, rules %s", ret->auditor.build, b->generation);

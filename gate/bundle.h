@@ -47,6 +47,12 @@ int bundle_config(const struct bundle *b, struct arena *a, struct config *ret, s
 /* Seals and maps a memory file, and takes it. */
 int bundle_seal(int fd, struct bundle *ret, struct err *err);
 
+/*
+ * Takes a descriptor that another process sent: nobody may be able to change its
+ * bytes any more.  On failure it is closed.
+ */
+int bundle_take(int fd, struct bundle *ret, struct err *err);
+
 /* The pieces, written and read. */
 void bundle_begin(struct buf *out);
 void bundle_put(struct buf *out, struct span name, struct span text);

@@ -6,6 +6,7 @@
 #include "gate/supervisor.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -22,6 +23,21 @@ static int run(void *arg, enum role role, int control)
 static bool stale(void *arg)
 {
 	return serve_engine_groups(arg);
+}
+
+static int next(void *arg, int fd, const char **ret_generation, struct err *err)
+{
+	return serve_next(arg, fd, ret_generation, err);
+}
+
+static void switch_to_next(void *arg)
+{
+	serve_switch(arg);
+}
+
+static void forget_next(void *arg)
+{
+	serve_forget(arg);
 }
 
 static void ready(void *arg)
@@ -88,14 +104,18 @@ static int serve(struct serve *s, struct err *err)
 		.stale = stale,
 		.ready = ready,
 		.confine = confine,
+		.next = next,
+		.switch_to_next = switch_to_next,
+		.forget_next = forget_next,
 		.arg = s,
 		.workers = c->workers ? c->workers : processors(),
 		.listener_count = c->proxy.listener_count,
 		.generation = c->proxy.generation,
-		.config = c->path,
 	};
+	char path[PATH_MAX]; /* the configuration's own does not outlive a reload */
 	int rc;
 
+	snprintf(path, sizeof(path), "%s", c->path);
 	if (serve_users(s, err) < 0 || serve_log_folder(s, err) < 0)
 		return -1;
 	serve_engine_groups(s);
@@ -105,6 +125,7 @@ static int serve(struct serve *s, struct err *err)
 	if (rc == 0) {
 		conf.listeners = s->listeners;
 		conf.status = s->status;
+		conf.config = path;
 		rc = supervisor_run(&conf, err);
 	}
 	serve_close_sockets(s);
@@ -115,7 +136,10 @@ int run_serve(const struct args *args)
 {
 	struct err err = {0};
 	struct loaded loaded;
-	struct serve s = {.loaded = &loaded, .supervisor = getpid(), .status = -1};
+	struct serve s = {.loaded = &loaded,
+			  .next = {.bundle = {.fd = -1}},
+			  .supervisor = getpid(),
+			  .status = -1};
 	int rc;
 
 	log_role("supervisor");

@@ -35,6 +35,7 @@ extern const struct config_users config_default_users;
 
 struct config {
 	const char *path;                 /* of the configuration file, absolute */
+	struct jv *entries;               /* what was written, as luadata_read() gives it */
 	struct proxy_conf proxy;          /* without rules and generation */
 	struct conf_listener *listeners;  /* proxy.listeners, to set their descriptors */
 	struct conf_identity *identities; /* proxy.identities */

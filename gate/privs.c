@@ -71,6 +71,11 @@ int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
 	return confine_no_dumps(err);
 }
 
+int privs_read(struct err *err)
+{
+	return confine_caps(SUPERVISOR_CAPS | RESOLVER_CAPS, SUPERVISOR_CAPS | RESOLVER_CAPS, err);
+}
+
 static bool belongs_to(const struct row *row, enum role role)
 {
 	if (row->sanitizer_only && !PRIVS_SANITIZED)

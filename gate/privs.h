@@ -42,6 +42,12 @@ const char *role_name(enum role role);
 int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
 	__attribute__((warn_unused_result));
 
+/*
+ * In the process that reads at a reload: it may see files that only others may
+ * read, as the supervisor could when it was started.
+ */
+int privs_read(struct err *err) __attribute__((warn_unused_result));
+
 /* Installs the role's list of syscalls.def. */
 int privs_filter(enum role role, struct err *err) __attribute__((warn_unused_result));
 

@@ -50,6 +50,11 @@ static void plain_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+bool process_is_coming(const struct supervisor *s, const struct process *p)
+{
+	return p >= s->coming && p < s->coming + s->conf->workers;
+}
+
 static char predecessor[sizeof(((struct process *)0)->lost)];
 
 const char *supervisor_predecessor(void)
@@ -78,6 +83,8 @@ static void child_main(struct supervisor *s, const struct process *p, int contro
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 	memcpy(predecessor, p->lost, sizeof(predecessor));
 	log_role(role_name(role));
+	if (process_is_coming(s, p))
+		s->conf->switch_to_next(s->conf->arg);
 	_exit(s->conf->run(s->conf->arg, role, control));
 }
 
@@ -121,7 +128,7 @@ int process_start(struct supervisor *s, struct process *p)
 {
 	struct err err = {0};
 
-	p->ready = p->leaving = false;
+	p->ready = p->leaving = p->hurried = p->failing = false;
 	p->started_ms = clock_boot_ms();
 	if (start(s, p, &err) == 0)
 		return 0;

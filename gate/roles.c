@@ -9,6 +9,7 @@
 #include "proxy/worker.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -75,6 +76,22 @@ static int run_resolver(const struct serve *s, int control, struct err *err)
 	return resolver_run(control);
 }
 
+/* A reload: reads what the supervisor read at its start, in the same way. */
+static int run_reader(const struct serve *s, int control, struct err *err)
+{
+	struct bundle bundle;
+	struct err unheard = {0};
+
+	if (die_with_parent(s, err) < 0 || privs_read(err) < 0)
+		return -1;
+	if (bundle_read(s->loaded->config.path, &bundle, err) == 0)
+		return io_send_fds(control, 'b', &bundle.fd, 1, err);
+	if (io_send_fds(control, 'e', NULL, 0, &unheard) == 0)
+		io_write_all(control, err->msg, strlen(err->msg), &unheard);
+	err->kind = ERR_NONE; /* the supervisor says it */
+	return 0;
+}
+
 int serve_role(struct serve *s, enum role role, int control)
 {
 	struct err err = {0};
@@ -90,8 +107,10 @@ int serve_role(struct serve *s, enum role role, int control)
 	case ROLE_RESOLVER:
 		status = run_resolver(s, control, &err);
 		break;
-	case ROLE_SUPERVISOR:
 	case ROLE_READER:
+		status = run_reader(s, control, &err);
+		break;
+	case ROLE_SUPERVISOR:
 	case ROLE_COUNT:
 		break;
 	}

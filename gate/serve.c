@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CONFIG_ARENA_MAX ((size_t)64 << 20)
-
 int load(const char *config_path, struct loaded *ret, struct err *err)
 {
 	*ret = (struct loaded){.bundle = {.fd = -1}};

@@ -7,6 +7,8 @@
 #include "gate/bundle.h"
 #include "gate/privs.h"
 
+#define CONFIG_ARENA_MAX ((size_t)64 << 20)
+
 /* A configuration that was read, with the memory it lives in. */
 struct loaded {
 	struct bundle bundle;
@@ -19,6 +21,7 @@ void unload(struct loaded *l);
 
 struct serve {
 	struct loaded *loaded;
+	struct loaded next; /* read by a reload, not in force yet */
 	pid_t supervisor;
 	bool root;                          /* the processes get users of their own */
 	struct confine_ids ids[ROLE_COUNT]; /* if root */
@@ -40,6 +43,17 @@ void serve_close_sockets(struct serve *s);
  * they are not what they were at the last call; a missing socket changes nothing.
  */
 bool serve_engine_groups(struct serve *s);
+
+/*
+ * A reload (supervisor.h: next, switch_to_next, forget_next).  What only a restart
+ * can change, the rows of restart.def, must be as it was.
+ */
+int serve_next(struct serve *s, int fd, const char **ret_generation, struct err *err);
+void serve_switch(struct serve *s);
+void serve_forget(struct serve *s);
+
+/* ERR_CONFIG names the first setting that differs and needs a restart. */
+int restart_needed(const struct config *now, const struct config *next, struct err *err);
 
 /* What a process does from its start to its end; returns its exit status. */
 int serve_role(struct serve *s, enum role role, int control);

@@ -24,6 +24,21 @@ static void add_process(struct arena *a, struct jv *list, const struct process *
 	jv_set(a, to, "uptime_s", jv_int(p->pid ? (int64_t)(now - p->started_ms) / 1000 : 0));
 }
 
+/* The last reload, and whether one is going on. */
+static void add_reload(struct arena *a, struct jv *to, const struct reload *r)
+{
+	static const char *const phases[] = {"", "reading", "starting"};
+	const char *state = r->phase || r->again ? phases[r->phase ? r->phase : RELOAD_READING]
+			    : !r->count          ? "none"
+			    : r->failed          ? "failed"
+						 : "done";
+
+	jv_set(a, to, "state", jv_string(state));
+	jv_set(a, to, "count", jv_int(r->count));
+	jv_set(a, to, "reason", jv_string(r->reason));
+	jv_set(a, to, "ended_at", jv_int(r->ended_at));
+}
+
 static struct jv status_tree(const struct supervisor *s, struct arena *a)
 {
 	struct jv tree = jv_object(), *list;
@@ -31,7 +46,8 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	jv_set(a, &tree, "version", jv_string(SALLYPORT_VERSION));
 	jv_set(a, &tree, "pid", jv_int(getpid()));
 	jv_set(a, &tree, "config", jv_string(s->conf->config));
-	jv_set(a, &tree, "generation", jv_string(s->conf->generation));
+	jv_set(a, &tree, "generation", jv_string(s->generation));
+	add_reload(a, jv_set(a, &tree, "reload", jv_object()), &s->reload);
 	jv_set(a, &tree, "uptime_s", jv_int((int64_t)(clock_boot_ms() - s->started_ms) / 1000));
 	jv_set(a, &tree, "ready", jv_bool(supervisor_ready(s) && !s->stopping));
 	jv_set(a, &tree, "stopping", jv_bool(s->stopping != STOPPING_NOT));
@@ -42,6 +58,9 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	for (size_t i = 0; i < s->conf->workers; i++)
 		add_process(a, list, &s->workers[i]);
 	for (size_t i = 0; i < s->conf->workers; i++)
+		if (s->coming[i].pid)
+			add_process(a, list, &s->coming[i]);
+	for (size_t i = 0; i < GENERATIONS_MAX * s->conf->workers; i++)
 		if (s->leaving[i].pid)
 			add_process(a, list, &s->leaving[i]);
 	return tree;

@@ -5,6 +5,7 @@
 #include "gate/base/log.h"
 #include "gate/notify.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,26 +21,36 @@
 #define CLOSE_MS  5000  /* the auditor may write its last record for this long */
 #define LOOK_MS   2000  /* between two looks at conf->stale() */
 
-/* --- processes by place: auditor, resolver, workers, leaving workers --- */
+/* --- processes by place: auditor, resolver, reader; workers: serving, coming, leaving --- */
+
+#define FIRST_WORKER 3
+
+static size_t leaving_places(const struct supervisor *s)
+{
+	return GENERATIONS_MAX * s->conf->workers;
+}
 
 static size_t places(const struct supervisor *s)
 {
-	return 2 + 2 * s->conf->workers;
+	return FIRST_WORKER + 2 * s->conf->workers + leaving_places(s);
 }
 
 static struct process *place(struct supervisor *s, size_t i)
 {
-	if (i == 0)
-		return &s->auditor;
-	if (i == 1)
-		return &s->resolver;
-	i -= 2;
-	return i < s->conf->workers ? &s->workers[i] : &s->leaving[i - s->conf->workers];
+	struct process *const single[FIRST_WORKER] = {&s->auditor, &s->resolver, &s->reader};
+
+	if (i < FIRST_WORKER)
+		return single[i];
+	i -= FIRST_WORKER;
+	if (i < s->conf->workers)
+		return &s->workers[i];
+	i -= s->conf->workers;
+	return i < s->conf->workers ? &s->coming[i] : &s->leaving[i - s->conf->workers];
 }
 
-static bool is_leaving_place(const struct supervisor *s, const struct process *p)
+static bool is_serving_place(const struct supervisor *s, const struct process *p)
 {
-	return p >= s->leaving && p < s->leaving + s->conf->workers;
+	return p >= s->workers && p < s->workers + s->conf->workers;
 }
 
 static struct process *by_pid(struct supervisor *s, pid_t pid)
@@ -60,7 +71,7 @@ bool supervisor_ready(const struct supervisor *s)
 
 static bool workers_gone(struct supervisor *s)
 {
-	for (size_t i = 2; i < places(s); i++)
+	for (size_t i = FIRST_WORKER; i < places(s); i++)
 		if (place(s, i)->pid)
 			return false;
 	return true;
@@ -68,27 +79,36 @@ static bool workers_gone(struct supervisor *s)
 
 static bool all_gone(struct supervisor *s)
 {
-	return !s->auditor.pid && !s->resolver.pid && workers_gone(s);
+	return !s->auditor.pid && !s->resolver.pid && !s->reader.pid && workers_gone(s);
 }
 
 /* --- starting and connecting --- */
 
 static void connect_new(struct supervisor *s, struct process *p)
 {
+	if (p->role == ROLE_READER)
+		return;
 	if (p->role == ROLE_WORKER) {
 		process_connect(&s->auditor, p);
 		process_connect(&s->resolver, p);
 		return;
 	}
-	for (size_t i = 2; i < places(s); i++)
+	for (size_t i = FIRST_WORKER; i < places(s); i++)
 		process_connect(p, place(s, i));
 }
 
-/* Workers come when there is a log and a resolver for them, and go before these. */
+/*
+ * Workers come when there is a log and a resolver for them, and go before these.
+ * Reader and coming workers are a reload's.
+ */
 static bool is_wanted(const struct supervisor *s, const struct process *p)
 {
+	if (p == &s->reader)
+		return s->reload.phase == RELOAD_READING;
+	if (process_is_coming(s, p))
+		return s->reload.phase == RELOAD_STARTING;
 	if (p->role == ROLE_WORKER)
-		return s->stopping == STOPPING_NOT && s->servers_ready && !is_leaving_place(s, p);
+		return s->stopping == STOPPING_NOT && s->servers_ready && is_serving_place(s, p);
 	return s->stopping != STOPPING_REST;
 }
 
@@ -104,6 +124,8 @@ static void start_missing(struct supervisor *s)
 			continue;
 		if (process_start(s, p) == 0)
 			connect_new(s, p);
+		else if (p == &s->reader || process_is_coming(s, p))
+			reload_give_up(s, "no process could be started for it");
 		else
 			d->pause_until_ms = now + DEATHS_PAUSE_MS;
 	}
@@ -111,13 +133,18 @@ static void start_missing(struct supervisor *s)
 
 /* --- ending --- */
 
-static void tell_to_finish(struct process *p)
+void supervisor_tell(struct process *p, char word)
 {
 	struct err err = {0};
 
-	p->leaving = true;
-	if (p->control >= 0 && io_send_fds(p->control, 's', NULL, 0, &err) < 0 && err.sys != EPIPE)
+	if (p->control >= 0 && io_send_fds(p->control, word, NULL, 0, &err) < 0 && err.sys != EPIPE)
 		kill(p->pid, SIGKILL);
+}
+
+static void tell_to_finish(struct process *p)
+{
+	p->leaving = true;
+	supervisor_tell(p, 's');
 }
 
 static void begin_stop(struct supervisor *s)
@@ -127,9 +154,10 @@ static void begin_stop(struct supervisor *s)
 		return;
 	}
 	notify_manager("STOPPING=1");
+	reload_give_up(s, "the gate stops");
 	s->stopping = STOPPING_WORKERS;
 	s->stop_deadline_ms = clock_boot_ms() + FINISH_MS;
-	for (size_t i = 2; i < places(s); i++)
+	for (size_t i = FIRST_WORKER; i < places(s); i++)
 		if (place(s, i)->pid)
 			tell_to_finish(place(s, i));
 }
@@ -163,36 +191,100 @@ static void go_on_stopping(struct supervisor *s)
 	}
 }
 
+static struct process *free_place(struct supervisor *s)
+{
+	for (size_t i = 0; i < leaving_places(s); i++)
+		if (!s->leaving[i].pid)
+			return &s->leaving[i];
+	return NULL;
+}
+
+static struct process *first_that_left(struct supervisor *s)
+{
+	struct process *first = NULL;
+
+	for (size_t i = 0; i < leaving_places(s); i++) {
+		struct process *p = &s->leaving[i];
+
+		if (p->pid && (!first || p->started_ms < first->started_ms))
+			first = p;
+	}
+	return first;
+}
+
+bool supervisor_has_room(struct supervisor *s)
+{
+	size_t room = 0, hurried = 0;
+	struct process *oldest;
+
+	for (size_t i = 0; i < leaving_places(s); i++) {
+		room += !s->leaving[i].pid;
+		hurried += s->leaving[i].pid && s->leaving[i].hurried;
+	}
+	if (room >= s->conf->workers)
+		return true;
+	oldest = first_that_left(s);
+	if (hurried == 0 && oldest) {
+		log_line("worker %d still serves what was begun under rules of long ago: it is "
+			 "told to end",
+			 (int)oldest->pid);
+		oldest->hurried = true;
+		supervisor_tell(oldest, 's');
+	}
+	return false;
+}
+
+void supervisor_move(struct supervisor *s, struct process *from, struct process *to)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = to};
+
+	*to = *from;
+	if (to->control >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_MOD, to->control, &ev);
+	*from = (struct process){.role = ROLE_WORKER, .control = -1, .restarts = to->restarts};
+}
+
+void supervisor_let_go(struct supervisor *s)
+{
+	for (size_t i = 0; i < s->conf->workers; i++) {
+		struct process *to = free_place(s);
+
+		if (!s->workers[i].pid)
+			continue;
+		assert(to);
+		supervisor_move(s, &s->workers[i], to);
+		to->leaving = true;
+		supervisor_tell(to, 'd');
+	}
+}
+
 /* New workers take the places; the old ones finish in a place of their own. */
 static void replace_workers(struct supervisor *s)
 {
 	log_line("the engine sockets' groups changed: replacing the workers");
-	for (size_t i = 0; i < s->conf->workers; i++) {
-		struct process *old = &s->workers[i], *to = &s->leaving[i];
-		struct epoll_event ev = {.events = EPOLLIN, .data.ptr = to};
-
-		if (!old->pid || to->pid) /* one that still finishes keeps its place */
-			continue;
-		*to = *old;
-		epoll_ctl(s->epoll, EPOLL_CTL_MOD, to->control, &ev);
-		*old = (struct process){
-			.role = ROLE_WORKER, .control = -1, .restarts = to->restarts + 1};
-		tell_to_finish(to);
-	}
+	s->replace = false;
+	supervisor_let_go(s);
+	for (size_t i = 0; i < s->conf->workers; i++)
+		s->workers[i].restarts++;
 }
 
 /* --- events --- */
 
 static void on_death(struct supervisor *s, struct process *p, int status)
 {
-	bool expected = p->leaving && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	bool expected;
 	char how[160];
 
+	if (p == &s->reader) /* its last words may still be unread */
+		reload_on_reader(s);
+	expected = p->leaving && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	process_ended(s, p, status, how, sizeof(how));
 	process_cut(s, p);
 	if (!expected)
 		log_line("%s %d ended: %s", role_name(p->role), (int)p->pid, how);
-	if (!p->leaving) {
+	if (p == &s->reader || process_is_coming(s, p)) {
+		reload_on_death(s, p, how);
+	} else if (!p->leaving) {
 		deaths_note(&s->deaths[p->role], clock_boot_ms());
 		snprintf(p->lost, sizeof(p->lost), "%s %d ended: %s", role_name(p->role),
 			 (int)p->pid, how);
@@ -229,7 +321,7 @@ static void on_signals(struct supervisor *s)
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 			begin_stop(s);
 		else if (info.ssi_signo == SIGHUP)
-			log_line("SIGHUP: this version cannot reload; restart it instead");
+			reload_ask(s);
 	}
 	reap(s);
 }
@@ -237,6 +329,8 @@ static void on_signals(struct supervisor *s)
 static void on_ready(struct supervisor *s, struct process *p)
 {
 	p->ready = true;
+	if (is_serving_place(s, p))
+		supervisor_tell(p, 'g');
 	s->servers_ready |= s->auditor.ready && s->resolver.ready;
 	if (s->ever_ready || !supervisor_ready(s))
 		return;
@@ -267,8 +361,13 @@ static void reconnect(struct process *worker, const struct process *server)
 static void on_control(struct supervisor *s, struct process *p)
 {
 	char word;
-	ssize_t n = recv(p->control, &word, 1, MSG_DONTWAIT);
+	ssize_t n;
 
+	if (p == &s->reader) {
+		reload_on_reader(s);
+		return;
+	}
+	n = recv(p->control, &word, 1, MSG_DONTWAIT);
 	if (n == 1 && word == 'y')
 		on_ready(s, p);
 	else if (n == 1 && p->role == ROLE_WORKER && (word == 'a' || word == 'r'))
@@ -288,6 +387,8 @@ static int next_wait_ms(const struct supervisor *s)
 			at = s->deaths[role].pause_until_ms;
 	if (s->stopping && s->stop_deadline_ms < at)
 		at = s->stop_deadline_ms;
+	if (reload_deadline(s) < at)
+		at = reload_deadline(s);
 	return at > now ? (int)(at - now) : 0;
 }
 
@@ -296,7 +397,9 @@ static void look_around(struct supervisor *s)
 	if (clock_boot_ms() < s->next_look_ms)
 		return;
 	s->next_look_ms = clock_boot_ms() + LOOK_MS;
-	if (s->conf->stale && !s->stopping && s->conf->stale(s->conf->arg))
+	if (s->conf->stale && s->conf->stale(s->conf->arg))
+		s->replace = true;
+	if (s->replace && !s->stopping && s->reload.phase == RELOAD_IDLE && supervisor_has_room(s))
 		replace_workers(s);
 }
 
@@ -318,6 +421,7 @@ static void turn(struct supervisor *s)
 	on_signals(s);
 	look_around(s);
 	go_on_stopping(s);
+	reload_go_on(s);
 	start_missing(s);
 }
 
@@ -363,29 +467,44 @@ static void close_loop(struct supervisor *s)
 		close(s->signals);
 	if (s->kernel_log >= 0)
 		close(s->kernel_log);
+	reload_close(s);
 	free(s->workers);
+	free(s->coming);
 	free(s->leaving);
+}
+
+static int open_places(struct supervisor *s, struct err *err)
+{
+	size_t n = s->conf->workers;
+
+	s->workers = calloc(n, sizeof(struct process));
+	s->coming = calloc(n, sizeof(struct process));
+	s->leaving = calloc(leaving_places(s), sizeof(struct process));
+	if (!s->workers || !s->coming || !s->leaving)
+		return err_sys(err, "no memory");
+	for (size_t i = 0; i < places(s); i++)
+		*place(s, i) = (struct process){.role = ROLE_WORKER, .control = -1};
+	s->auditor.role = ROLE_AUDITOR;
+	s->resolver.role = ROLE_RESOLVER;
+	s->reader.role = ROLE_READER;
+	snprintf(s->generation, sizeof(s->generation), "%s", s->conf->generation);
+	reload_open(s);
+	return 0;
 }
 
 int supervisor_run(const struct supervisor_conf *conf, struct err *err)
 {
 	struct supervisor s = {
 		.conf = conf,
-		.workers = calloc(conf->workers, sizeof(struct process)),
-		.leaving = calloc(conf->workers, sizeof(struct process)),
 		.epoll = -1,
 		.signals = -1,
 		.kernel_log = -1,
 		.started_ms = clock_boot_ms(),
 		.next_look_ms = clock_boot_ms() + LOOK_MS,
 	};
-	int rc = s.workers && s.leaving ? open_loop(&s, err) : err_sys(err, "no memory");
+	int rc = open_places(&s, err) == 0 ? open_loop(&s, err) : -1;
 
 	if (rc == 0) {
-		for (size_t i = 0; i < places(&s); i++)
-			*place(&s, i) = (struct process){.role = ROLE_WORKER, .control = -1};
-		s.auditor.role = ROLE_AUDITOR;
-		s.resolver.role = ROLE_RESOLVER;
 		start_missing(&s);
 		while (!s.stopping || !all_gone(&s))
 			turn(&s);

@@ -7,11 +7,17 @@
  *
  *	auditor, resolver   'w' and a descriptor: a connection to a worker
  *	worker              'a' or 'r' and a descriptor: to the auditor, to the resolver;
- *	                    's': finish and end
+ *	                    'g': go, accept callers; 'd': accept no more, serve to the end
+ *	                    what was begun; 's': finish soon and end
  *
  * and says 'y' once when it is ready; a worker says 'a' or 'r' when it has lost
  * that connection though the other process lives.  End of file: the supervisor is gone, or
  * (auditor, resolver) it is time to end.
+ *
+ * SIGHUP reloads (reload.c): a ROLE_READER process reads the configuration anew and
+ * says 'b' with the descriptor of a bundle, or 'e' and, up to its end, why not.  Workers
+ * of the next generation start beside the old ones; when all are ready, the
+ * old ones are told 'd' and the new ones 'g'.  Any failure: the old ones stay.
  *
  * A process that dies before all were ready once ends the gate: something is
  * wrong that another try would not mend.  Later on a dead one is replaced at
@@ -39,12 +45,23 @@ struct supervisor_conf {
 	/* Called once, when all processes were ready for the first time.  May be NULL. */
 	void (*ready)(void *arg);
 
+	/*
+	 * Reload.  next() takes the descriptor; what it holds is what new workers are to
+	 * serve; ERR_CONFIG says why it cannot be.  switch_to_next() makes it what is
+	 * served, in this process or in a new worker; forget_next() drops it.  *ret_generation
+	 * lives until one of these is called.
+	 * All NULL: SIGHUP is refused.
+	 */
+	int (*next)(void *arg, int fd, const char **ret_generation, struct err *err);
+	void (*switch_to_next)(void *arg);
+	void (*forget_next)(void *arg);
+
 	void *arg;
 	size_t workers;
 	const int *listeners; /* descriptors that workers keep; everything else is closed */
 	size_t listener_count;
 	int status;             /* listening socket that is answered with the status, or -1 */
-	const char *generation; /* for the status */
+	const char *generation; /* for the status; next() gives the later ones */
 	const char *config;     /* for the status: path of the configuration */
 };
 

@@ -19,6 +19,8 @@ struct process {
 	int control; /* our end; -1: closed */
 	bool ready;
 	bool leaving; /* was told to end */
+	bool hurried; /* ... and, serving what was begun, to end soon */
+	bool failing; /* the reader: has begun to say what is wrong */
 	uint64_t started_ms;
 	unsigned restarts; /* of this place, since the gate was started */
 	uint64_t asked_ms; /* when it last asked for a connection that it had lost */
@@ -31,6 +33,27 @@ struct deaths {
 	uint64_t pause_until_ms;
 };
 
+#define GENERATION_MAX  80 /* bytes of its name */
+#define GENERATIONS_MAX 4  /* whose workers may still finish what was begun */
+
+enum reload_phase {
+	RELOAD_IDLE = 0,
+	RELOAD_READING, /* the reader is at work */
+	RELOAD_STARTING /* workers of the next generation get ready */
+};
+
+struct reload {
+	enum reload_phase phase;
+	bool again; /* asked for once more meanwhile */
+	uint64_t deadline_ms;
+	char generation[GENERATION_MAX]; /* of the next one */
+	struct buf why;                  /* what the reader says went wrong */
+	unsigned count;                  /* that have ended, one way or the other */
+	bool failed;                     /* the last one */
+	char reason[ERR_MSG_MAX];        /* why, or "" */
+	int64_t ended_at;                /* the last one; seconds since 1970 */
+};
+
 enum stopping {
 	STOPPING_NOT = 0,
 	STOPPING_WORKERS, /* they finish their exchanges */
@@ -39,9 +62,10 @@ enum stopping {
 
 struct supervisor {
 	const struct supervisor_conf *conf;
-	struct process auditor, resolver;
+	struct process auditor, resolver, reader;
 	struct process *workers; /* conf->workers of them */
-	struct process *leaving; /* replaced workers that still finish; as many */
+	struct process *coming;  /* of the next generation; as many */
+	struct process *leaving; /* replaced workers that still finish; GENERATIONS_MAX times */
 	struct deaths deaths[ROLE_COUNT];
 	enum stopping stopping;
 	uint64_t stop_deadline_ms, next_look_ms, started_ms;
@@ -49,15 +73,62 @@ struct supervisor {
 	bool ever_ready, failed;
 	struct err failure;
 	int epoll, signals, kernel_log;
+	struct reload reload;
+	bool replace;                    /* workers are to be replaced when there is time */
+	char generation[GENERATION_MAX]; /* of those that serve */
 };
 
 /* All processes have said that they are ready. */
 bool supervisor_ready(const struct supervisor *s);
 
+/* One word without a descriptor; a process that does not read it is killed. */
+void supervisor_tell(struct process *p, char word);
+
+/* Gives a process another place; the old one is empty then. */
+void supervisor_move(struct supervisor *s, struct process *from, struct process *to);
+
+/* All workers could leave now; if not, the one that left first is told to hurry. */
+bool supervisor_has_room(struct supervisor *s);
+
+/*
+ * The serving workers accept nobody any more and get other places, where they serve
+ * to its end what was begun.  There is room for them.
+ */
+void supervisor_let_go(struct supervisor *s);
+
+/* --- reload.c --- */
+
+void reload_open(struct supervisor *s);
+void reload_close(struct supervisor *s);
+
+/* SIGHUP */
+void reload_ask(struct supervisor *s);
+
+/* The reader's control socket has something to read, or ended. */
+void reload_on_reader(struct supervisor *s);
+
+/* One of the reader and the coming workers ended before its time. */
+void reload_on_death(struct supervisor *s, const struct process *p, const char *how);
+
+/* Called every turn: the switch, when all are ready and there is room; the end of patience. */
+void reload_go_on(struct supervisor *s);
+
+/* When reload_go_on() is to be called at the latest, on clock_boot_ms(). */
+uint64_t reload_deadline(const struct supervisor *s);
+
+/* The gate stops. */
+void reload_give_up(struct supervisor *s, const char *why);
+
 /* --- process.c --- */
 
-/* Forks; the child runs conf->run and never returns.  -1 if it could not be started. */
+/*
+ * Forks; the child runs conf->run and never returns, a coming worker behind
+ * conf->switch_to_next.  -1 if it could not be started.
+ */
 int process_start(struct supervisor *s, struct process *p);
+
+/* It is of the next generation. */
+bool process_is_coming(const struct supervisor *s, const struct process *p);
 
 /* Closes the control socket; the process is to end or has ended. */
 void process_cut(struct supervisor *s, struct process *p);

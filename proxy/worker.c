@@ -218,6 +218,46 @@ void worker_close(struct worker *w)
 
 /* --- the supervisor's word --- */
 
+static void tell(struct worker *w, enum record_type type, const char *text)
+{
+	char id[UUID_TEXT_LEN + 1];
+	struct record r = {.type = type, .id = id, .text = text};
+
+	uuid_make(id);
+	if (audit_tell(w->audit, &r) < 0)
+		log_line("%s could not be recorded: %s", record_type_name(type), text);
+}
+
+/* Which rules are in force here, and what became of the worker before this one. */
+static void tell_beginning(struct worker *w)
+{
+	struct buf text;
+
+	buf_init(&text, 4096);
+	buf_printf(&text, "generation %s; profiles",
+		   w->conf->generation ? w->conf->generation : "-");
+	for (size_t i = 0; engine_profile_at(w->rules, i); i++)
+		buf_printf(&text, " %s:%.12s", profile_name(engine_profile_at(w->rules, i)),
+			   profile_hash(engine_profile_at(w->rules, i)));
+	buf_put(&text, "", 1);
+	tell(w, RECORD_POLICY_LOAD, buf_span(&text).at);
+	buf_fini(&text);
+	if (w->conf->replaces && *w->conf->replaces)
+		tell(w, RECORD_WORKER_LOST, w->conf->replaces);
+}
+
+/* From here on its rules are in force, and it accepts callers. */
+static void begin(struct worker *w)
+{
+	struct err err = {0};
+
+	tell_beginning(w);
+	if (connection_listen(w, &err) == 0)
+		return;
+	log_line("%s", err.msg);
+	w->failed = w->stopping = true;
+}
+
 static void drop_fds(const int *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -228,11 +268,13 @@ static void obey(struct worker *w, char tag, const int *fds, size_t count)
 {
 	struct err err = {0};
 
-	if (tag == 's') {
+	if (tag == 's' || tag == 'd') {
 		w->stopping = true;
-		w->stop_ms = w->loop.now_ms + STOP_PATIENCE_MS;
+		w->stop_ms = tag == 's' ? w->loop.now_ms + STOP_PATIENCE_MS : UINT64_MAX;
 		connection_wind_down(w);
 	}
+	if (tag == 'g' && !w->stopping)
+		begin(w);
 	if ((tag == 'a' || tag == 'r') && count == 1 && io_nonblock(fds[0], &err) == 0) {
 		if (tag == 'a') {
 			audit_client_attach(w->audit, fds[0]);
@@ -347,34 +389,6 @@ static void send_last_records(struct worker *w)
 	}
 }
 
-static void tell(struct worker *w, enum record_type type, const char *text)
-{
-	char id[UUID_TEXT_LEN + 1];
-	struct record r = {.type = type, .id = id, .text = text};
-
-	uuid_make(id);
-	if (audit_tell(w->audit, &r) < 0)
-		log_line("%s could not be recorded: %s", record_type_name(type), text);
-}
-
-/* Which rules are in force here, and what became of the worker before this one. */
-static void tell_beginning(struct worker *w)
-{
-	struct buf text;
-
-	buf_init(&text, 4096);
-	buf_printf(&text, "generation %s; profiles",
-		   w->conf->generation ? w->conf->generation : "-");
-	for (size_t i = 0; engine_profile_at(w->rules, i); i++)
-		buf_printf(&text, " %s:%.12s", profile_name(engine_profile_at(w->rules, i)),
-			   profile_hash(engine_profile_at(w->rules, i)));
-	buf_put(&text, "", 1);
-	tell(w, RECORD_POLICY_LOAD, buf_span(&text).at);
-	buf_fini(&text);
-	if (w->conf->replaces && *w->conf->replaces)
-		tell(w, RECORD_WORKER_LOST, w->conf->replaces);
-}
-
 int worker_run(struct worker *w, int control_fd)
 {
 	struct err err = {0};
@@ -383,9 +397,7 @@ int worker_run(struct worker *w, int control_fd)
 	w->audit_seen_ms = w->resolver_seen_ms = w->loop.now_ms;
 	if (loop_watch(&w->loop, &w->control_watch, control_fd, EPOLLIN, on_control, &err) == 0) {
 		await_log(w);
-		tell_beginning(w);
-		if (connection_listen(w, &err) == 0)
-			io_send_fds(control_fd, 'y', NULL, 0, &err);
+		io_send_fds(control_fd, 'y', NULL, 0, &err);
 	}
 	if (err.kind != ERR_NONE) {
 		log_line("%s", err.msg);
@@ -395,5 +407,5 @@ int worker_run(struct worker *w, int control_fd)
 		worker_turn(w, WORKER_TICK_MS);
 	front_close(w);
 	send_last_records(w);
-	return 0;
+	return w->failed ? 1 : 0;
 }

@@ -192,6 +192,7 @@ struct worker {
 	int control_fd;
 	struct watch control_watch;
 	bool stopping;
+	bool failed;      /* it could not listen */
 	bool ending;      /* nothing is begun any more */
 	uint64_t stop_ms; /* what is not finished by then is ended */
 

@@ -633,6 +633,15 @@ class Operator(Peer):
             if grown > int(args[1]):
                 raise Trouble(f"a worker grew by {grown} KiB")
 
+    def do_change(self, args, _):
+        """change config|PROFILES "OLD" "NEW": in the text of that file"""
+        gate = self.stage.gate
+        path = gate.config if args[0] == "config" else gate.profiles / f"{args[0]}.lua"
+        text = path.read_text(encoding="latin-1")
+        if str(args[1]) not in text:
+            raise Trouble(f"{path.name} does not hold {args[1]}")
+        path.write_text(text.replace(str(args[1]), str(args[2])), encoding="latin-1")
+
     def do_run(self, args, _):
         """run STATUS COMMAND...: a command of the program; its output is then `recv body`"""
         status, out, errors = self.stage.gate.run(*args[1:])

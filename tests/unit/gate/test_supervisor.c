@@ -28,10 +28,17 @@ enum habit {
 	HABIT_DIES_AT_START, /* the auditor */
 	HABIT_WILL_NOT_END,  /* workers */
 	HABIT_BABBLES,       /* workers, when they get the resolver */
-	HABIT_ASKS           /* workers, for the resolver again and again when they get it first */
+	HABIT_ASKS,          /* workers, for the resolver again and again when they get it first */
+	HABIT_LINGERS,       /* workers, when told to accept no more */
+	HABIT_BAD_NEXT,      /* the reader finds a mistake */
+	HABIT_READER_DIES,
+	HABIT_NEXT_REFUSED, /* what the reader brought cannot be served */
+	HABIT_NEXT_DIES     /* workers of the next generation, at their start */
 };
 
 static enum habit habit;
+static unsigned generation; /* what a worker of this process serves */
+static char generation_name[16];
 
 static void say(const char *role, const char *what, int number)
 {
@@ -76,6 +83,12 @@ static int work(int control)
 	while (io_recv_fds(control, &tag, fds, &count, &err) == 1) {
 		if (count)
 			meet(tag, fds[0]);
+		if (tag == 'g')
+			say("worker", "goes-with", (int)generation);
+		if (tag == 'd')
+			say("worker", "drains", (int)generation);
+		if (tag == 'd' && habit != HABIT_LINGERS)
+			return 0;
 		if (tag == 's')
 			say("worker", "is-told-to-end", 0);
 		if (tag == 's' && habit != HABIT_WILL_NOT_END)
@@ -90,6 +103,43 @@ static int work(int control)
 	return 0;
 }
 
+/* A reader's work: any descriptor stands for a bundle. */
+static int bring(int control)
+{
+	static const char mistake[] = "rules.lua:3: a mistake";
+	struct err err = {0};
+
+	if (habit == HABIT_READER_DIES)
+		return 8;
+	if (habit != HABIT_BAD_NEXT)
+		return io_send_fds(control, 'b', &control, 1, &err);
+	io_send_fds(control, 'e', NULL, 0, &err);
+	return io_write_all(control, mistake, sizeof(mistake) - 1, &err);
+}
+
+static int next(void *arg, int fd, const char **ret_generation, struct err *err)
+{
+	(void)arg;
+	close(fd);
+	if (habit == HABIT_NEXT_REFUSED)
+		return err_set(err, ERR_CONFIG, "the log has changed");
+	snprintf(generation_name, sizeof(generation_name), "g%u", generation + 1);
+	*ret_generation = generation_name;
+	return 0;
+}
+
+static void switch_to_next(void *arg)
+{
+	(void)arg;
+	generation++;
+}
+
+static void forget_next(void *arg)
+{
+	(void)arg;
+	say("gate", "forgets", 0);
+}
+
 static int run(void *arg, enum role role, int control)
 {
 	struct err err = {0};
@@ -97,6 +147,10 @@ static int run(void *arg, enum role role, int control)
 	(void)arg;
 	if (role == ROLE_AUDITOR && habit == HABIT_DIES_AT_START)
 		return 7;
+	if (role == ROLE_READER)
+		return bring(control);
+	if (role == ROLE_WORKER && generation > 0 && habit == HABIT_NEXT_DIES)
+		return 9;
 	io_send_fds(control, 'y', NULL, 0, &err);
 	if (role == ROLE_WORKER)
 		return work(control);
@@ -137,6 +191,9 @@ static void start(struct gate *g, enum habit with, bool stale, int status)
 	if (g->pid == 0) {
 		struct supervisor_conf conf = {.run = run,
 					       .ready = ready,
+					       .next = next,
+					       .switch_to_next = switch_to_next,
+					       .forget_next = forget_next,
 					       .stale = stale ? stale_once : NULL,
 					       .arg = &stale,
 					       .workers = WORKERS,
@@ -390,6 +447,85 @@ static void who_will_not_end_is_killed(void **state)
 	CHECK_INT("the auditor ended by itself", 1, times(&g, "auditor ") > 0);
 }
 
+/* Old workers are told to accept no more before new ones are told to go. */
+static void a_reload_replaces_the_workers(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_GOOD, false, -1);
+	wait_until_complete(&g);
+	wait_for(&g, "goes-with 0", WORKERS);
+	kill(g.pid, SIGHUP);
+	wait_for(&g, "goes-with 1", WORKERS);
+	wait_for(&g, "drains 0", WORKERS);
+	wait_for(&g, "reload: generation g1 serves", 1);
+	kill(g.pid, SIGHUP);
+	wait_for(&g, "goes-with 2", WORKERS);
+	wait_for(&g, "drains 1", WORKERS);
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+	CHECK_INT("nobody ended before its time", 0, times(&g, "ended:"));
+	CHECK_INT("only the last were told to end", WORKERS, times(&g, "is-told-to-end"));
+}
+
+static void a_failed_reload_changes_nothing(void **state)
+{
+	static const struct {
+		const char *name;
+		enum habit habit;
+		const char *said;
+		size_t forgotten;
+	} cases[] = {
+		{"a mistake", HABIT_BAD_NEXT, "reload: rules.lua:3: a mistake; generation g stays",
+		 0},
+		{"a reader that dies", HABIT_READER_DIES,
+		 "reload: the reader of the configuration ended: exit status 8", 0},
+		{"not to be served", HABIT_NEXT_REFUSED,
+		 "reload: the log has changed; generation g stays", 0},
+		{"workers that die", HABIT_NEXT_DIES,
+		 "reload: a worker with the new rules ended: exit status 9", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct gate g;
+
+		start(&g, cases[i].habit, false, -1);
+		wait_until_complete(&g);
+		wait_for(&g, "goes-with 0", WORKERS);
+		kill(g.pid, SIGHUP);
+		wait_for(&g, cases[i].said, 1);
+		kill(g.pid, SIGHUP); /* and can be tried again */
+		wait_for(&g, cases[i].said, 2);
+		kill(g.pid, SIGTERM);
+		CHECK_INT(cases[i].name, 0, finish(&g));
+		CHECK_INT(cases[i].name, 0, times(&g, "drains"));
+		CHECK_INT(cases[i].name, WORKERS, times(&g, "is-told-to-end"));
+		CHECK_INT(cases[i].name, 2 * cases[i].forgotten, times(&g, "forgets"));
+	}
+}
+
+/* Streams outlive a reload, but not any number of them. */
+static void old_generations_are_few(void **state)
+{
+	char said[32];
+	struct gate g;
+
+	(void)state;
+	start(&g, HABIT_LINGERS, false, -1);
+	wait_until_complete(&g);
+	for (unsigned i = 1; i <= 6; i++) {
+		kill(g.pid, SIGHUP);
+		snprintf(said, sizeof(said), "goes-with %u\n", i);
+		wait_for(&g, said, WORKERS);
+	}
+	CHECK_INT("the oldest were told to end", 2 * WORKERS, times(&g, "is-told-to-end"));
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
+	CHECK_INT("all were told to end", 7 * WORKERS, times(&g, "is-told-to-end"));
+}
+
 /* Nothing but 'y' is ever said over a control socket. */
 static void who_babbles_is_killed(void **state)
 {
@@ -426,7 +562,7 @@ static void stale_workers_are_replaced(void **state)
 	(void)state;
 	start(&g, HABIT_GOOD, true, -1);
 	wait_until_complete(&g);
-	wait_for(&g, "is-told-to-end", WORKERS);
+	wait_for(&g, "drains", WORKERS);
 	wait_for(&g, "has-auditor", 2 * WORKERS);
 	wait_for(&g, "has-resolver", 2 * WORKERS);
 	CHECK_INT("no death", 0, times(&g, "ended:"));
@@ -481,6 +617,9 @@ int main(void)
 		cmocka_unit_test(many_deaths_are_slowed_down),
 		cmocka_unit_test(a_failed_start_is_told),
 		cmocka_unit_test(who_will_not_end_is_killed),
+		cmocka_unit_test(a_reload_replaces_the_workers),
+		cmocka_unit_test(a_failed_reload_changes_nothing),
+		cmocka_unit_test(old_generations_are_few),
 		cmocka_unit_test(who_babbles_is_killed),
 		cmocka_unit_test(nobody_outlives_the_supervisor),
 		cmocka_unit_test(stale_workers_are_replaced),

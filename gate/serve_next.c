@@ -1,0 +1,98 @@
+/* serve_next.c - the configuration that a reload brought, until it is in force. */
+#include "gate/serve.h"
+
+#include "gate/config_priv.h"
+
+#include <string.h>
+
+struct restart_row {
+	const char *word, *key;
+};
+
+static const struct restart_row rows[] = {
+#define RESTART(word, key) {#word, key},
+#include "gate/restart.def"
+#undef RESTART
+};
+
+static bool same_key(const struct jv *a, const struct jv *b, const char *key)
+{
+	const struct jv *x = jv_get(a, key), *y = jv_get(b, key);
+
+	return x && y ? jv_equal(x, y) : x == y;
+}
+
+static int row_differs(const struct restart_row *row, const struct config *now,
+		       const struct config *next, struct err *err)
+{
+	struct config_entry a, b;
+	bool in_a = true, in_b;
+
+	for (size_t i = 0; in_a; i++) {
+		in_a = config_entry_at(now->entries, now->path, row->word, i, &a);
+		in_b = config_entry_at(next->entries, next->path, row->word, i, &b);
+		if (in_a != in_b)
+			return err_set(err, ERR_CONFIG,
+				       "%s: there are more or fewer '%s' than before, which needs "
+				       "a restart",
+				       next->path, row->word);
+		if (!in_a)
+			break;
+		if (strcmp(a.name, b.name) != 0)
+			return config_wrong(&b, err, "was \"%s\", which needs a restart", a.name);
+		if (!row->key && !jv_equal(a.value, b.value))
+			return config_wrong(&b, err, "has changed, which needs a restart");
+		if (row->key && !same_key(a.value, b.value, row->key))
+			return config_wrong(&b, err, "'%s' has changed, which needs a restart",
+					    row->key);
+	}
+	return 0;
+}
+
+int restart_needed(const struct config *now, const struct config *next, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (row_differs(&rows[i], now, next, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int build_next(struct serve *s, struct err *err)
+{
+	struct config *c = &s->next.config;
+
+	s->next.arena = arena_create(CONFIG_ARENA_MAX);
+	if (!s->next.arena)
+		return err_set(err, ERR_SYSTEM, "no memory");
+	if (bundle_config(&s->next.bundle, s->next.arena, c, err) < 0 ||
+	    restart_needed(&s->loaded->config, c, err) < 0)
+		return -1;
+	for (size_t i = 0; i < c->proxy.listener_count; i++)
+		c->listeners[i].fd = s->listeners[i];
+	return 0;
+}
+
+int serve_next(struct serve *s, int fd, const char **ret_generation, struct err *err)
+{
+	if (bundle_take(fd, &s->next.bundle, err) < 0)
+		return -1;
+	if (build_next(s, err) < 0) {
+		serve_forget(s);
+		return -1;
+	}
+	*ret_generation = s->next.config.proxy.generation;
+	return 0;
+}
+
+void serve_switch(struct serve *s)
+{
+	unload(s->loaded);
+	*s->loaded = s->next;
+	s->next = (struct loaded){.bundle = {.fd = -1}};
+	s->loaded->config.proxy.generation = s->loaded->bundle.generation;
+}
+
+void serve_forget(struct serve *s)
+{
+	unload(&s->next);
+}
