@@ -5,6 +5,7 @@
 #include "gate/base/io.h"
 #include "gate/nearest.h"
 #include "gate/privs.h"
+#include "gate/profile_folder.h"
 #include "rules/engine.h"
 #include "rules/luadata.h"
 
@@ -106,7 +107,8 @@ static int is_lua(const struct dirent *d)
 {
 	size_t len = strlen(d->d_name);
 
-	return d->d_name[0] != '.' && len > 4 && strcmp(d->d_name + len - 4, ".lua") == 0;
+	return d->d_name[0] != '.' && len > 4 && strcmp(d->d_name + len - 4, ".lua") == 0 &&
+	       !profile_folder_is_test(d->d_name);
 }
 
 /* By bytes: the order must not depend on the language of whoever starts the gate. */

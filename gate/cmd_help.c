@@ -40,6 +40,13 @@ static void list_settings(FILE *out)
 			strcmp(rows[i].enforced, "ENFORCED") == 0 ? "" : " Not in this version.");
 }
 
+static void list_tests(FILE *out)
+{
+#define KEY(name, kind, doc) fprintf(out, "%-10s %s\n", #name, doc);
+#include "gate/rule_tests.def"
+#undef KEY
+}
+
 static void list_syscalls(FILE *out)
 {
 	struct privs_row row;
@@ -54,6 +61,7 @@ static const struct {
 } tables[] = {
 	{"config", "every word and key of the configuration", config_help},
 	{"settings", "every setting of a trust profile", list_settings},
+	{"tests", "what a row of a rule test may say", list_tests},
 	{"operations", "everything that can be asked for", list_operations},
 	{"reasons", "every reason for which a request is refused", list_reasons},
 	{"syscalls", "what each process may still ask of the kernel", list_syscalls},

@@ -26,6 +26,9 @@ enum {
 struct args {
 	const char *config, *listener, *identity, *facts, *anchor, *from, *key;
 	bool json, follow, help;
+	const char *junit, *log, *id; /* tools for authors of profiles */
+	bool coverage, checks;
+	uint64_t fail_under;
 	bool has_count;
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */

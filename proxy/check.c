@@ -11,8 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define QUIET_TURNS 3 /* turns without an event before the input counts as read */
-#define TURN_MS     20
+#define QUIET_TURNS  3 /* turns without an event before the input counts as read */
+#define TURN_MS      20
+#define FILE_TURN_MS 1 /* a facts file answers at once */
 
 struct check {
 	const struct check_request *req;
@@ -238,6 +239,11 @@ static bool feed(int fd, struct span *rest)
 	return n != 0;
 }
 
+static int turn_ms(const struct worker *w)
+{
+	return check_facts(w) ? FILE_TURN_MS : TURN_MS;
+}
+
 static void drive(struct worker *w, int fd, struct span text)
 {
 	struct span rest = text;
@@ -248,7 +254,7 @@ static void drive(struct worker *w, int fd, struct span text)
 
 		if (!feed(fd, &rest))
 			break;
-		worker_turn(w, TURN_MS);
+		worker_turn(w, turn_ms(w));
 		quiet = rest.len || before != rest.len || is_busy(w) || w->mhd_due ? 0 : quiet + 1;
 	}
 }
@@ -271,6 +277,7 @@ int worker_check(struct worker *w, const struct check_request *req, struct err *
 	if (io_pair(pair, err) < 0)
 		return 2;
 	w->check = &check;
+	engine_watch(w->rules, req->trace);
 	if (io_nonblock(pair[0], err) < 0 ||
 	    connection_adopt(w, l, pair[0], req->identity, err) < 0) {
 		close(pair[1]);
@@ -279,9 +286,10 @@ int worker_check(struct worker *w, const struct check_request *req, struct err *
 	drive(w, pair[1], req->text);
 	close(pair[1]); /* what was not complete ends here, and is reported as malformed */
 	for (int i = 0; i < QUIET_TURNS || (w->conns && i < 100); i++)
-		worker_turn(w, TURN_MS);
+		worker_turn(w, turn_ms(w));
 	if (!check.allowed && !check.refused && req->text.len)
 		check_malformed(w);
+	engine_watch(w->rules, NULL);
 	w->check = NULL;
 	if (!check.allowed && !check.refused) {
 		err_set(err, ERR_INPUT, "there is no request in the input");

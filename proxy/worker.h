@@ -37,7 +37,8 @@ struct check_request {
 	const char *listener, *identity;
 	const struct jv *facts;
 	struct span text;
-	bool explain; /* for people instead of JSON */
+	bool explain;               /* for people instead of JSON */
+	struct engine_trace *trace; /* filled by each judgement; may be NULL */
 	FILE *out;
 };
 

@@ -149,6 +149,15 @@ static struct hash hash_prelude(void)
 	return h;
 }
 
+bool engine_prelude_at(size_t i, struct rule_source *ret)
+{
+	if (i >= prelude_file_count)
+		return false;
+	*ret = (struct rule_source){prelude_files[i].name,
+				    {prelude_files[i].text, prelude_files[i].len}};
+	return true;
+}
+
 /* --- opening and closing --- */
 
 static struct engine *create(const struct engine_limits *limits, struct err *err)

@@ -215,6 +215,9 @@ struct engine_trace {
 /* From now on judgements fill *trace; NULL ends it. */
 void engine_watch(struct engine *eng, struct engine_trace *trace);
 
+/* The files of standard checks, in their order; false behind the last. */
+bool engine_prelude_at(size_t i, struct rule_source *ret);
+
 /* Exceptions, in the order in which they are written; NULL behind the last. */
 struct exception_view {
 	const char *profile, *rule, *owner, *ticket, *reason, *expires, *file;

@@ -77,7 +77,8 @@ static void merge(struct arena *a, struct jv *into, const struct jv *from)
 
 		if (old && old->kind == JV_OBJECT && m->value.kind == JV_OBJECT)
 			merge(a, old, &m->value);
-		else
+		else if (!old || old->kind != JV_OBJECT || m->value.kind != JV_ARRAY ||
+			 m->value.count) /* {} is both */
 			jv_set_span(a, into, m->key, m->value);
 	}
 }

@@ -1,0 +1,19 @@
+-- Profiles that differ in what they have filled in.
+
+return {
+	profile "closed" {
+		doc = "A root file system that cannot be written.",
+		images = { "reg.example/team/*" }, operations = { "container.run" },
+		harden = { read_only = true },
+	},
+	profile "small" {
+		doc = "Little memory, so little room for /tmp.",
+		images = { "reg.example/team/*" }, operations = { "container.run" },
+		harden = { read_only = true }, limits = { memory = "32MiB" },
+	},
+	profile "open" {
+		doc = "The engine's own network.",
+		images = { "reg.example/team/*" }, operations = { "container.run" },
+		harden = true, networks = { "bridge" },
+	},
+}
