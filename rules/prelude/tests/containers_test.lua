@@ -1336,3 +1336,24 @@ test "in a privileged container" {
 	},
 	reason = "privileged",
 }
+
+-- The engine's socket, and the one that stands for it (own_socket).
+
+local function socket(host)
+	host.kind = host.kind or "socket"
+	return { workload = { mounts = { {
+		kind = "bind", source = "/var/run/docker.sock", given = "/var/run/docker.sock",
+		target = "/var/run/docker.sock", read_only = false, options = {}, host = host, field = "m",
+	} } } }
+end
+
+test "the engine's socket" { facts = socket { control = "engine" }, reason = "bind_protected" }
+test "the gate's own, where it is not granted" { facts = socket { control = "own" }, reason = "bind_protected" }
+test "the gate's own" { profile = "socket", facts = socket { control = "own" }, expect = "allow" }
+test "the engine's all the same" { profile = "socket", facts = socket { control = "engine" }, reason = "bind_protected" }
+test "something else in its place" {
+	profile = "socket", facts = socket { control = "own", kind = "file" }, reason = "bind_protected",
+}
+test "one that others can move" {
+	profile = "socket", facts = socket { control = "own", movable = true }, reason = "bind_movable",
+}

@@ -11,6 +11,11 @@ return {
 		images = { "reg.example/team/*" }, operations = { "container.run" },
 		harden = { read_only = true }, limits = { memory = "32MiB" },
 	},
+	profile "socket" {
+		doc = "As ref, with the gate's own socket where the engine's is asked for.",
+		images = { "reg.example/team/*" }, operations = { "container.run" }, networks = { "agents" },
+		own_socket = true,
+	},
 	profile "open" {
 		doc = "The engine's own network.",
 		images = { "reg.example/team/*" }, operations = { "container.run" },

@@ -1,7 +1,7 @@
 #!/bin/sh
 # rule_tools.sh PROGRAM - the tools for authors of profiles: what they say, and with which exit status.
 set -eu
-program=$1 failed=0
+program=$(realpath "$1") failed=0
 dir=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-tools-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
