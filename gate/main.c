@@ -1,6 +1,7 @@
 #include "gate/command.h"
 
 #include "gate/base/jv.h"
+#include "gate/passed.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static void hold_standard_descriptors(void)
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
-	close_range(STDERR_FILENO + 1, ~0U, 0); /* what was left open is not ours */
+	close_range(passed_behind(), ~0U, 0); /* what was left open is not ours */
 }
 
 int main(int argc, char **argv)

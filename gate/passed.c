@@ -36,6 +36,11 @@ static int count(void)
 	return n < MOST ? n : MOST;
 }
 
+unsigned passed_behind(void)
+{
+	return (unsigned)(FIRST + count());
+}
+
 static bool option_is(int fd, int option, int want)
 {
 	socklen_t len = sizeof(int);

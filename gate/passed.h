@@ -18,6 +18,9 @@
  */
 int passed_take(const char *path, const struct listen_access *access, struct err *err);
 
+/* The first descriptor behind those that were passed. */
+unsigned passed_behind(void);
+
 /* Closes what was passed and not taken; what is started later does not see that anything was. */
 void passed_end(void);
 

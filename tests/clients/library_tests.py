@@ -4,8 +4,11 @@ import json
 import os
 import re
 import shutil
+import socket
+import subprocess
 
-from kit import wire
+from e2e.world import Done, lines_of
+from kit import proc, wire
 from kit.ids import covers
 from kit.proc import Trouble
 from place import APP, HERE
@@ -141,6 +144,70 @@ def test_testcontainers(place):
     done = place.run("node", "testcontainers.js", cwd=packages(place),
                      env={**TESTCONTAINERS, "TESTCONTAINERS_RYUK_DISABLED": "true"})
     yield from checks_of(done)
+
+
+def ryuk_takes(place, helper, line):
+    """Says a line to the helper as testcontainers does; its answer."""
+    address = place.direct("port", helper, "8080").want().out.split()[0]
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), 20) as stream:
+        stream.sendall(line + b"\r\n")
+        return stream.recv(100)
+
+
+def labelled(place, label):
+    """Containers, networks and volumes with a label: their names, past the gate."""
+    found = place.direct("ps", "-a", "--filter", f"label={label}", "--format", "{{.Names}}").want().out
+    for kind in ("network", "volume"):
+        found += place.direct(kind, "ls", "--filter", f"label={label}", "--format", "{{.Name}}").want().out
+    return found.split()
+
+
+def leave_behind(place, others):
+    """Runs the tests, and leaves a session behind: its label, what it left, and what tests and helper said."""
+    tests = f"unix://{place.gate.folder}/tests.sock"
+    env = place.env(**{**TESTCONTAINERS, "APP": "busybox:latest", "DOCKER_HOST": tests})
+    with subprocess.Popen(["node", "testcontainers.js", "--leave"], cwd=packages(place), env=env,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        out = ""
+        for line in lines_of(process):
+            out += line + "\n"
+            if line.startswith("session "):
+                break
+        session = f"org.testcontainers.session-id={out.split()[-1]}"
+        (helper,) = place.direct("ps", "-q", "--filter", "label=org.testcontainers.ryuk=true",
+                                 "--filter", f"label={session}").want().out.split()
+        (mount,) = json.loads(place.direct("inspect", helper).want().out)[0]["Mounts"]
+        if mount["Source"] != f"{place.gate.folder}/own/ryuk.sock":
+            raise Trouble(f"the helper has {mount}")
+        if ryuk_takes(place, helper, f"label={others}".encode()) != b"ACK\n":
+            raise Trouble("the helper does not take a filter")
+        place.run("docker", "volume", "create", "--label", session, f"{place.folder.name}-left",
+                  env={"DOCKER_HOST": tests}).want()
+        left = labelled(place, session)
+        with subprocess.Popen(place.engine.docker("logs", "-f", helper), stdout=subprocess.PIPE,
+                              text=True) as logs:  # it is removed when it has done its work
+            out += process.communicate(timeout=60)[0].decode()
+            said = logs.communicate(timeout=60)[0]
+    return session, left, Done(["testcontainers.js"], process.returncode, out, ""), said
+
+
+@covers("I20")
+def test_testcontainers_with_ryuk(place):
+    """Unchanged: its helper gets the gate's socket, and removes what the session left, and only that."""
+    place.ryuk()
+    others = f"team.shared={place.folder.name}"
+    place.direct("create", "--name", "of-nobody", "-l", others, APP).want()
+    place.run("docker", "create", "--name", "of-another", "-l", others, APP).want()
+    session, left, done, said = leave_behind(place, others)
+    yield from checks_of(done)
+    if len(left) != 4:  # the helper itself among them
+        raise Trouble(f"the session left {left}")
+    proc.until("the helper is gone", 20, lambda: not labelled(place, session), pause=0.1)
+    if said.count("removed ") != 3:
+        raise Trouble(f"of {left} the helper removed\n{said}")
+    if sorted(labelled(place, others)) != ["of-another", "of-nobody"]:
+        raise Trouble(f"the helper removed what belongs to others\n{said}")
+    place.direct("rm", "-f", "of-nobody", "of-another").want()
 
 
 @covers("I20")

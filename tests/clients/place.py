@@ -11,6 +11,8 @@ from kit import dockerd, gate, proc, wire
 from kit.proc import Trouble
 
 APP = "reg.example/team/app:1"
+RYUK = "testcontainers/ryuk:0.11.0"
+PYTHON = os.path.realpath("/usr/bin/python3")
 HERE = Path(__file__).resolve().parent
 DECISION = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -19,7 +21,10 @@ log {{ dir = "{dir}/log" }}
 profiles {{ "{dir}/profiles" }}
 backend "engine" {{ kind = "docker", address = "unix://{engine}", files = "same_host" }}
 identity "clients" {{ uid = 0, profile = "clients" }}
+identity "tests" {{ uid = 0, profile = "testcontainers", own_socket = "ryuk" }}
 listener "clients" {{ socket = "{dir}/gate.sock", mode = "0666", backend = "engine", identities = {{ "clients" }} }}
+listener "tests" {{ socket = "{dir}/tests.sock", mode = "0666", identities = {{ "tests" }} }}
+listener "ryuk" {{ socket = "{dir}/own/ryuk.sock", mode = "0666", as = "tests" }}
 limits {{ {limits} }}
 """
 
@@ -35,7 +40,7 @@ class Place:
         self.share = self.folder / "share"
         for made in (self.home, self.share):
             made.mkdir()
-        self.engine = dockerd.Dockerd(self.folder / "d")
+        self.engine = dockerd.Dockerd(self.folder / "d", own_bridge=True)
         self.gate = self.make_gate("g", "workers = 2")
         self.hasty = self.make_gate("h", f"workers = 1, {SHORT_TIMERS}")
         self.socket = self.gate.folder / "gate.sock"
@@ -43,9 +48,12 @@ class Place:
     def make_gate(self, name, limits):
         folder = self.folder / name
         folder.mkdir(mode=0o755)
+        (folder / "own").mkdir(mode=0o700)
+        example = (proc.ROOT / "examples/testcontainers.lua").read_text()
         profile = (HERE / "profile.lua").read_text().replace("@SHARE@", str(self.share))
         return gate.Gate(folder, CONFIG.format(dir=folder, engine=self.engine.socket,
-                                               limits=limits), {"clients": profile})
+                                               limits=limits), {"clients": profile,
+                                                               "testcontainers": example})
 
     def start(self):
         self.engine.start().import_images()
@@ -58,6 +66,22 @@ class Place:
             one.kill()
         self.engine.stop()
         proc.output(["rm", "-rf", self.folder])
+
+    def ryuk(self):
+        """Imports, once, an image of ryuk.py and the distribution's Python; returns what it is called.
+
+        The name is the one that testcontainers asks for.
+        """
+        if self.direct("image", "inspect", RYUK).status:
+            libraries = re.findall(r"(/\S+) \(0x", proc.output(["ldd", PYTHON]))
+            archive = self.folder / "ryuk.tar"
+            proc.output(["tar", "-chf", str(archive), "--exclude=test", "--exclude=dist-packages",
+                         "-C", str(HERE), "ryuk.py", "-C", "/", *(path[1:] for path in (
+                             PYTHON, f"/usr/lib/{Path(PYTHON).name}", *libraries))])
+            self.direct("import", "-c", f'CMD ["{PYTHON}", "/ryuk.py"]', "-c",
+                        "ENV RYUK_RECONNECTION_TIMEOUT=1s", "-c",
+                        "LABEL org.testcontainers.ryuk=true", str(archive), RYUK).want()
+        return RYUK
 
     def clients(self):
         """Every docker program of this machine."""
@@ -73,10 +97,14 @@ class Place:
         """A docker command past the gate."""
         return self.run(*self.engine.docker(*arguments))
 
+    def env(self, **more):
+        """What a command gets that is to see the gate as its engine."""
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home),
+                "DOCKER_HOST": f"unix://{self.socket}", **more}
+
     def run(self, *command, seconds=PATIENCE, **more):
         """A command that sees the gate as its engine; Done."""
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.home),
-               "DOCKER_HOST": f"unix://{self.socket}", **more.pop("env", {})}
+        env = self.env(**more.pop("env", {}))
         try:
             done = subprocess.run(command, capture_output=True, check=False, timeout=seconds,
                                   env=env, stdin=subprocess.DEVNULL, **more)

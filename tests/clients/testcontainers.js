@@ -1,4 +1,6 @@
-// testcontainers.js [--only-start] - testcontainers at the engine of DOCKER_HOST; prints like with_python.py.
+// testcontainers.js [--only-start] [--leave] - testcontainers at the engine of DOCKER_HOST; prints like with_python.py.
+//
+// --leave: starts a container on a network and does not stop them, prints "session ID", and ends when its input does.
 "use strict";
 
 const { GenericContainer, Network, Wait } = require("testcontainers");
@@ -39,7 +41,7 @@ const checks = {
 			.withExposedPorts(8080)
 			.withCopyContentToContainer([{ content: "carried", target: "/w/file" }])
 			.withEnvironment({ A: "b" })
-			.withLabels({ "team.a": "b" })
+			.withLabels({ "org.testcontainers.team": "b" })
 			.withWaitStrategy(Wait.forAll([Wait.forLogMessage("ready"), Wait.forListeningPorts()]))
 			.start();
 		equal("what is served", await served(`http://127.0.0.1:${container.getMappedPort(8080)}/file`), "carried");
@@ -69,6 +71,15 @@ const checks = {
 	},
 };
 
+// What Ryuk is for: nobody stops this.
+async function leave() {
+	const network = await new Network().start();
+	const container = await new GenericContainer(APP).withCommand(["sleep", "600"]).withNetwork(network).start();
+	console.log(`session ${container.getLabels()["org.testcontainers.session-id"]}`);
+	process.stdin.resume();
+	await new Promise((resolve) => process.stdin.on("end", resolve));
+}
+
 async function main() {
 	let failed = 0;
 	const only = process.argv.includes("--only-start");
@@ -83,6 +94,8 @@ async function main() {
 			console.log(`FAIL ${name}: ${String(error.stack).replaceAll("\n", "\\n")}`);
 		}
 	}
+	if (process.argv.includes("--leave"))
+		await leave();
 	console.log("done");
 	process.exit(failed ? 1 : 0);
 }

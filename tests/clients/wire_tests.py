@@ -266,7 +266,7 @@ def feed(process, pieces):
 
 @covers("I12", "I13")
 def test_large_upload_and_slow_download(place):
-    """Half a gigabyte of unknown length up, and down to a reader who takes his time."""
+    """Half a gigabyte of unknown length up, down to a reader who takes his time, and saved again."""
     client, image = place.clients()[0], "reg.example/team/big:1"
     with Memory(place.gate):
         process = subprocess.Popen([client.program, "load"], env=client.env, stdin=subprocess.PIPE,
@@ -290,6 +290,15 @@ def test_large_upload_and_slow_download(place):
         if process.wait(60) or taken < BIG:
             raise Trouble(f"cp: status {process.returncode} after {taken} bytes")
     want(place, "DELETE", f"/v1.41/containers/{ident}?force=1", 204)
+    with Memory(place.gate):
+        process = subprocess.Popen([client.program, "save", image], env=client.env,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        taken = 0
+        while piece := process.stdout.read(1 << 20):
+            taken += len(piece)
+        if process.wait(60) or taken < BIG:
+            raise Trouble(f"save: status {process.returncode} after {taken} bytes")
 
 
 def test_large_copy_into_a_container(place):

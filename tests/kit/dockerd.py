@@ -39,11 +39,28 @@ def ping(path, timeout=2):
         return False
 
 
+def make_bridge():
+    """A bridge that is nobody else's; its name."""
+    for number in range(256):
+        name = f"spbridge{number}"
+        if subprocess.run(["ip", "link", "add", name, "type", "bridge"], check=False,
+                          capture_output=True).returncode == 0:
+            proc.output(["ip", "address", "add", f"10.213.{number}.1/24", "dev", name])
+            proc.output(["ip", "link", "set", name, "up"])
+            return name
+    raise proc.Trouble("no bridge can be made")
+
+
 class Dockerd:
     command = ("dockerd",)
 
-    def __init__(self, folder=None):
-        """folder: where it lives, made if it is absent; short, since socket paths are (107 bytes)."""
+    def __init__(self, folder=None, own_bridge=False):
+        """folder: where it lives, made if it is absent; short, since socket paths are (107 bytes).
+
+        own_bridge: engines side by side share docker0, and give its addresses out twice; with
+        a bridge of its own, ports published on the default network lead where they should.
+        """
+        self.own_bridge = own_bridge
         self.folder = Path(folder or tempfile.mkdtemp(prefix="sp-engine-", dir="/tmp"))
         self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.folder.chmod(0o755)
@@ -55,7 +72,8 @@ class Dockerd:
         # The state of a dead engine would hang the next one.
         exec_root = Path(tempfile.mkdtemp(prefix="x", dir=self.folder))
         config = self.folder / "daemon.json"
-        config.write_text(json.dumps({"runtimes": RUNTIMES}))
+        config.write_text(json.dumps({"runtimes": RUNTIMES,
+                                      **({"bridge": make_bridge()} if self.own_bridge else {})}))
         for stale in (self.socket, self.pidfile):
             stale.unlink(missing_ok=True)
         self.process = proc.start(
@@ -86,6 +104,7 @@ class Dockerd:
                 proc.kill(pid, 15)
                 proc.until("dockerd ends", 30, lambda: not proc.alive(pid), pause=0.05)
         self._end_leftovers()
+        self._remove_bridge()
         for mount in self._mounts():
             subprocess.run(["umount", "-l", mount], check=False, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -106,6 +125,14 @@ class Dockerd:
         if ids:
             subprocess.run(self.docker("rm", "-f", "-v", *ids), capture_output=True, check=False)
         subprocess.run(self.docker("network", "prune", "-f"), capture_output=True, check=False)
+
+    def _remove_bridge(self):
+        try:
+            bridge = json.loads((self.folder / "daemon.json").read_text()).get("bridge")
+        except (OSError, ValueError):
+            return
+        if bridge:
+            subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
 
     def _end_leftovers(self):
         """Shims and runtimes that outlived the engine; they name its folder in their command line."""

@@ -71,6 +71,8 @@ class Gate:
         self.log = self.folder / "log"
         self.output = self.folder / "gate.out"
         self.uid = uid
+        self.before = []  # what goes before the program, to start it through something else
+        self.more = {}    # for the start of its process
         self.process = None
         self.reasons = set()  # codes that its log names, once it has been stopped
         self.profiles.mkdir(exist_ok=True)
@@ -84,8 +86,8 @@ class Gate:
 
     def start(self, *sockets, seconds=20):
         who = {} if self.uid is None else {"user": self.uid, "group": self.uid, "extra_groups": []}
-        self.process = proc.start([self.program, "serve", "--config", self.config], self.output,
-                                  **who)
+        self.process = proc.start([*self.before, self.program, "serve", "--config", self.config],
+                                  self.output, **who, **self.more)
         proc.until("the gate is ready", seconds, self._ready)
         for path in sockets:
             if not Path(path).is_socket():
