@@ -4,6 +4,7 @@
 #include "gate/notify.h"
 #include "gate/serve.h"
 #include "gate/supervisor.h"
+#include "proxy/rates.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -121,6 +122,9 @@ static int serve(struct serve *s, struct err *err)
 	serve_engine_groups(s);
 	say_absent_engines(&c->proxy);
 	raise_descriptors();
+	s->rates = rates_create(err);
+	if (!s->rates)
+		return -1;
 	rc = serve_open_sockets(s, err);
 	if (rc == 0) {
 		conf.listeners = s->listeners;

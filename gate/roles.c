@@ -41,6 +41,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	if (begin(s, ROLE_WORKER, err) < 0)
 		return -1;
 	conf.replaces = supervisor_predecessor();
+	conf.rates = s->rates;
 	w = worker_open(&conf, err);
 	if (!w)
 		return -1;

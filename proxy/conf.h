@@ -69,6 +69,7 @@ struct proxy_conf {
 	size_t adopted_count;
 	const char *self; /* the gate's own container, by id or name; NULL or "": none */
 	bool reads_without_log;
+	struct rates *rates;    /* shared by all workers; NULL: none are kept (`check`) */
 	const char *generation; /* hash of the bundle */
 	const char *replaces;   /* how the worker before this one was lost, for the log; "" or NULL:
 				   none was */

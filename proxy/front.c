@@ -440,6 +440,16 @@ static void add_changes(const struct exchange *x, struct MHD_Response *r)
 		MHD_add_response_header(r, "Sallyport-Changes", text);
 }
 
+static void add_retry_after(const struct answer *a, struct MHD_Response *r)
+{
+	char seconds[16];
+
+	if (!a->retry_after_s)
+		return;
+	snprintf(seconds, sizeof(seconds), "%u", a->retry_after_s);
+	MHD_add_response_header(r, "Retry-After", seconds);
+}
+
 static void add_headers(struct exchange *x, struct MHD_Response *r)
 {
 	const struct answer *a = &x->answer;
@@ -451,6 +461,7 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
 	MHD_add_response_header(r, x->receipt[0] ? "Sallyport-Audit" : "Sallyport-Id",
 				x->receipt[0] ? x->receipt : x->id);
 	add_changes(x, r);
+	add_retry_after(a, r);
 	if (a->kind == ANSWER_UPGRADE)
 		MHD_add_response_header(r, "Upgrade", x->req.upgrade_to);
 	if (a->close)

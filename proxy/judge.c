@@ -5,6 +5,7 @@
  */
 #include "gate/base/clock.h"
 #include "proxy/decide.h"
+#include "proxy/rates.h"
 #include "proxy/worker_priv.h"
 
 #include <stdio.h>
@@ -218,6 +219,41 @@ static void name_fields(struct exchange *x)
 				list->list[i].field = n->field;
 }
 
+static void refuse_too_often(struct exchange *x, const struct rate *rate, uint64_t wait_ns)
+{
+	struct violation *v = violations_add(&x->call.refused, REASON_rate);
+	uint64_t seconds = (wait_ns + 999999999) / 1000000000;
+	char text[160];
+
+	x->answer.retry_after_s = (unsigned)(seconds ? seconds : 1);
+	snprintf(text, sizeof(text),
+		 "the profile \"%.64s\" allows %s of %s; there is room again in %u s",
+		 profile_name(x->profile), rate->text, rate->word, x->answer.retry_after_s);
+	v->rule = "rate";
+	v->text = arena_strndup(x->arena, text, strlen(text));
+	exchange_deny(x);
+}
+
+/* What the rules allowed counts; what one rate refuses is not taken from the others. */
+static int take_rates(struct exchange *x)
+{
+	struct rates *table = x->worker->conf->rates;
+	const struct identity *who = &x->conn->who;
+	const struct rate *rate;
+	uint64_t now_ns = clock_boot_ns(), wait_ns;
+
+	for (size_t i = 0; table && (rate = profile_rate(x->profile, x->call.op, i)); i++) {
+		if (rates_take(table, who, rate, now_ns, &wait_ns))
+			continue;
+		while (i-- > 0)
+			rates_give_back(table, who, profile_rate(x->profile, x->call.op, i));
+		x->permitted = false;
+		refuse_too_often(x, rate, wait_ns);
+		return -1;
+	}
+	return 0;
+}
+
 static void judge(struct exchange *x)
 {
 	struct judgement j = {.engine = x->worker->rules,
@@ -254,7 +290,7 @@ static void judge(struct exchange *x)
 		x->permitted = false;
 		*violations_add(&x->call.refused, x->call.instead.reason) = x->call.instead;
 		exchange_deny(x);
-	} else {
+	} else if (take_rates(x) == 0) {
 		record_and_forward(x);
 	}
 }

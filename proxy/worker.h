@@ -6,8 +6,8 @@
  * a new connection to an auditor; 'r': a new connection to a resolver; 'g':
  * go, accept callers; 'd': accept no more, and end when all that was begun has
  * ended; 's': the same, but streams are ended after a few seconds.  The worker sends 'y' once
- * when it is ready to be told 'g', and 'a' or 'r' when it has been without that connection for a while.  End of
- * file: the supervisor is gone; end at once.
+ * when it is ready to be told 'g', and 'a' or 'r' when it has been without that connection for a
+ * while.  End of file: the supervisor is gone; end at once.
  */
 #ifndef PROXY_WORKER_H
 #define PROXY_WORKER_H

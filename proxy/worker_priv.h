@@ -92,7 +92,8 @@ struct answer {
 	struct buf body;          /* ANSWER_LOCAL */
 	struct pair *headers;     /* of the service, those that cross */
 	size_t header_count;
-	bool close; /* end the connection behind it */
+	bool close;             /* end the connection behind it */
+	unsigned retry_after_s; /* 0: none */
 };
 
 struct lookup_run {

@@ -18,6 +18,7 @@
 #include "gate/base/hash.h"
 #include "rules/engine.h"
 #include "rules/opset_priv.h"
+#include "rules/rate.h"
 #include "rules/sandbox_priv.h"
 #include "rules/settings_priv.h"
 
@@ -75,6 +76,9 @@ struct profile {
 	const struct profile *parent;
 	int depth; /* profiles above it */
 	struct op_set granted;
+	struct rate rates[RATES_MAX];
+	struct op_set rated[RATES_MAX]; /* what each of them counts */
+	size_t rate_count;
 	enum rule_mode mode;
 	struct reach reach;
 	bool hardens, redacts_env;

@@ -69,6 +69,21 @@ static enum grant grant_of(const struct engine *eng, const struct profile *p, en
 	return GRANT_PLAIN;
 }
 
+static void take_rates(struct profile *p)
+{
+	const struct jv *rates = jv_get(&p->settings, "rate");
+
+	for (size_t i = 0; i < rates->count && p->rate_count < RATES_MAX; i++) {
+		struct rate *to = &p->rates[p->rate_count];
+
+		if (!rate_parse(rates->members[i].value.str, to))
+			continue; /* settings_check() has refused it */
+		to->word = rates->members[i].key.at;
+		to->text = rates->members[i].value.str.at;
+		op_set_add_word(&p->rated[p->rate_count++], rates->members[i].key);
+	}
+}
+
 /* What is asked for often, as plain values. */
 static void digest(const struct engine *eng, struct profile *p)
 {
@@ -84,6 +99,7 @@ static void digest(const struct engine *eng, struct profile *p)
 	for (int m = 0; m < MODE_COUNT; m++)
 		if (strcmp(mode, rule_mode_name((enum rule_mode)m)) == 0)
 			p->mode = (enum rule_mode)m;
+	take_rates(p);
 	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
 	/* A socket is exchanged in the same way as something is filled in. */
 	p->hardens = harden->kind == JV_OBJECT || harden->b || jv_true(&p->settings, "own_socket");

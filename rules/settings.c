@@ -3,6 +3,7 @@
 #include "rules/decision.h"
 #include "rules/match_priv.h"
 #include "rules/opset_priv.h"
+#include "rules/rate.h"
 #include "rules/reach.h"
 #include "rules/tree_priv.h"
 #include "rules/workload.h"
@@ -503,6 +504,29 @@ static int operation_entry(struct checking *c, struct jv *entry)
 		       entry->str.at, near ? "; the nearest is " : "", near ? near : "");
 }
 
+static int check_rates(struct checking *c, struct jv *v)
+{
+	struct rate rate;
+
+	tree_expect_object(v);
+	if (v->kind != JV_OBJECT)
+		return wrong(c, "{ launch = \"20/min\" }", v);
+	if (v->count > RATES_MAX)
+		return err_set(c->err, ERR_CONFIG, "more than %d rates", RATES_MAX);
+	for (size_t i = 0; i < v->count; i++) {
+		struct jv word = {.kind = JV_STRING, .str = v->members[i].key};
+		const struct jv *value = &v->members[i].value;
+
+		if (operation_entry(c, &word) < 0)
+			return -1;
+		if (value->kind != JV_STRING || !rate_parse(value->str, &rate)) {
+			wrong(c, "a rate like \"20/min\" (s, min, h, day)", value);
+			return err_wrap(c->err, "%s", v->members[i].key.at);
+		}
+	}
+	return 0;
+}
+
 static int check_value(struct checking *c, const struct setting *s, struct jv *v)
 {
 	switch (s->kind) {
@@ -535,8 +559,9 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 		return check_modes(c, v);
 	case KIND_DENIAL:
 		return check_denial(c, v);
-	case KIND_QUOTA:
 	case KIND_RATE:
+		return check_rates(c, v);
+	case KIND_QUOTA:
 		break;
 	}
 	return err_set(c->err, ERR_CONFIG, "this version cannot enforce it yet; leave it out");

@@ -3,6 +3,7 @@
 #include "rules/decision.h"
 #include "rules/match_priv.h"
 #include "rules/opset_priv.h"
+#include "rules/rate.h"
 #include "rules/reach.h"
 #include "rules/workload.h"
 
@@ -45,6 +46,7 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 		return jv_string("nonroot");
 	case KIND_LIMITS:
 	case KIND_MODES:
+	case KIND_RATE:
 		return jv_object();
 	case KIND_DENIAL:
 		return jv_string("full");
@@ -56,7 +58,6 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 		return jv_string("");
 	case KIND_EGRESS:
 	case KIND_QUOTA:
-	case KIND_RATE:
 		break;
 	}
 	return jv_null();
@@ -204,6 +205,28 @@ static int meet_limits(const struct meeting *m, struct jv *ret)
 	return 0;
 }
 
+/* A word that both have may only be asked for less often; other words limit besides. */
+static int meet_rates(const struct meeting *m, struct jv *ret)
+{
+	*ret = jv_object();
+	for (size_t i = 0; i < m->parent->count; i++)
+		jv_set_span(m->arena, ret, m->parent->members[i].key, m->parent->members[i].value);
+	for (size_t i = 0; i < m->child->count; i++) {
+		const struct jv_member *member = &m->child->members[i];
+		const struct jv *most = jv_get_span(m->parent, member->key);
+		struct rate inner, outer;
+
+		if (most && rate_parse(most->str, &outer) &&
+		    rate_parse(member->value.str, &inner) && !rate_covers(&outer, &inner))
+			return loosens(m, member->key.at);
+		jv_set_span(m->arena, ret, member->key, member->value);
+	}
+	if (ret->count > RATES_MAX)
+		return err_set(m->err, ERR_CONFIG, "more than %d rates with those of the parent",
+			       RATES_MAX);
+	return 0;
+}
+
 static int meet_isolation(const struct meeting *m, struct jv *ret)
 {
 	enum isolation outer = ISOLATION_VM, inner = ISOLATION_NONE;
@@ -327,8 +350,9 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_hardening(m, ret);
 	case KIND_STRING:
 	case KIND_EGRESS:
-	case KIND_QUOTA:
 	case KIND_RATE:
+		return meet_rates(m, ret);
+	case KIND_QUOTA:
 		break;
 	}
 	*ret = *m->child;

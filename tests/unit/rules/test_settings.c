@@ -23,7 +23,17 @@ static void wrong_settings_do_not_load(void **state)
 		/* not yet */
 		{"quota = { containers = 5 }", "test.lua:3: profile \"p\": quota: this version "
 					       "cannot enforce it yet; leave it out"},
-		{"rate = { launch = \"20/min\" }", "rate: this version cannot enforce it yet"},
+		{"rate = \"20/min\"", "rate: { launch = \"20/min\" } is expected, not \"20/min\""},
+		{"rate = { lanch = \"20/min\" }",
+		 "rate: \"lanch\" is no operation, group or class; the nearest is launch"},
+		{"rate = { launch = 20 }", "rate: launch: a rate like \"20/min\" (s, min, h, day) "
+					   "is expected, not an integer"},
+		{"rate = { launch = \"0/min\" }", "is expected, not \"0/min\""},
+		{"rate = { launch = \"-1/min\" }", "is expected, not \"-1/min\""},
+		{"rate = { launch = \"1000001/s\" }", "is expected, not \"1000001/s\""},
+		{"rate = { launch = \"99999999999999999999/s\" }", "rate: launch: a rate like"},
+		{"rate = { launch = \"20/week\" }", "is expected, not \"20/week\""},
+		{"rate = { launch = \"20\" }", "is expected, not \"20\""},
 		{"limits = { lifetime = \"30m\" }",
 		 "limits: lifetime: this version cannot enforce it yet"},
 		{"egress = { \"pypi.org:443\" }",
