@@ -4,6 +4,7 @@
 #include "gate/notify.h"
 #include "gate/serve.h"
 #include "gate/supervisor.h"
+#include "proxy/metrics.h"
 #include "proxy/rates.h"
 
 #include <errno.h>
@@ -123,7 +124,8 @@ static int serve(struct serve *s, struct err *err)
 	say_absent_engines(&c->proxy);
 	raise_descriptors();
 	s->rates = rates_create(err);
-	if (!s->rates)
+	s->metrics = metrics_create(err);
+	if (!s->rates || !s->metrics)
 		return -1;
 	rc = serve_open_sockets(s, err);
 	if (rc == 0) {

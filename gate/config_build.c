@@ -315,6 +315,19 @@ static int find_identities(const struct building *b, const struct config_entry *
 	return 0;
 }
 
+/* Nothing is forwarded and nobody is judged there. */
+static int metrics_only(const struct config_entry *e, struct err *err)
+{
+	static const char *const others[] = {"backend", "identities", "otherwise", "as"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (jv_get(e->value, others[i]))
+			return config_wrong(e, err,
+					    "with 'metrics' nothing is forwarded: leave '%s' out",
+					    others[i]);
+	return 0;
+}
+
 static int build_listener(const struct building *b, const struct config_entry *e, size_t at,
 			  struct err *err)
 {
@@ -339,6 +352,9 @@ static int build_listener(const struct building *b, const struct config_entry *e
 		if (strcmp(b->to->proxy.backends[i].socket, l->socket) == 0)
 			return config_wrong(e, err, "this is the socket of backend \"%s\"",
 					    b->to->proxy.backends[i].name);
+	l->metrics = jv_true(e->value, "metrics");
+	if (l->metrics)
+		return metrics_only(e, err);
 	if (find_backend(b, e, &l->backend, err) < 0)
 		return -1;
 	return find_identities(b, e, l, err);

@@ -42,6 +42,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 		return -1;
 	conf.replaces = supervisor_predecessor();
 	conf.rates = s->rates;
+	conf.metrics = s->metrics;
 	w = worker_open(&conf, err);
 	if (!w)
 		return -1;

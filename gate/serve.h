@@ -27,7 +27,8 @@ struct serve {
 	struct confine_ids ids[ROLE_COUNT]; /* if root */
 	int *listeners;                     /* descriptors, one a listener */
 	int status;
-	struct rates *rates; /* shared by all workers, of every generation */
+	struct metrics *metrics; /* likewise */
+	struct rates *rates;     /* shared by all workers, of every generation */
 };
 
 /* Looks up the users; refuses root and users that do not exist. */

@@ -205,7 +205,7 @@ void check_malformed(struct worker *w)
 static const struct conf_listener *find_listener(const struct worker *w, const char *name)
 {
 	for (size_t i = 0; i < w->conf->listener_count; i++)
-		if (!strcmp(w->conf->listeners[i].name, name))
+		if (!w->conf->listeners[i].metrics && !strcmp(w->conf->listeners[i].name, name))
 			return &w->conf->listeners[i];
 	return NULL;
 }

@@ -37,6 +37,7 @@ struct conf_listener {
 	const size_t
 		*identities; /* indices into identities, in order; the first that fits counts */
 	size_t identity_count;
+	bool metrics;                    /* serves what was counted (scrape.h), and nothing else */
 	const char *otherwise;           /* profile for everybody else; "" refuses them */
 	bool as_one;                     /* everybody is identities[0], whatever their user */
 	const char *const *engine_names; /* host paths by which its callers mean the engine's
@@ -69,10 +70,11 @@ struct proxy_conf {
 	size_t adopted_count;
 	const char *self; /* the gate's own container, by id or name; NULL or "": none */
 	bool reads_without_log;
-	struct rates *rates;    /* shared by all workers; NULL: none are kept (`check`) */
-	const char *generation; /* hash of the bundle */
-	const char *replaces;   /* how the worker before this one was lost, for the log; "" or NULL:
-				   none was */
+	struct metrics *metrics; /* shared by all workers; NULL: nothing is counted */
+	struct rates *rates;     /* shared by all workers; NULL: none are kept (`check`) */
+	const char *generation;  /* hash of the bundle */
+	const char *replaces; /* how the worker before this one was lost, for the log; "" or NULL:
+				 none was */
 };
 
 extern const struct conf_limits conf_default_limits;

@@ -3,6 +3,7 @@
  * them, noticing that somebody hung up, and handing them to libmicrohttpd.
  */
 #include "gate/base/log.h"
+#include "proxy/metrics.h"
 #include "proxy/worker_priv.h"
 
 #include <errno.h>
@@ -211,9 +212,12 @@ static void on_listener(struct watch *watch, uint32_t events)
 		if (too_many(l->worker, l->conf, fd)) {
 			log_often(&refused, "listener %s: too many connections; one was closed",
 				  l->conf->name);
+			metrics_add(l->worker->conf->metrics, METRIC_connections_refused, 1);
 			close(fd);
 		} else if (connection_adopt(l->worker, l->conf, fd, NULL, &err) < 0) {
 			log_line("listener %s: %s", l->conf->name, err.msg);
+		} else {
+			metrics_add(l->worker->conf->metrics, METRIC_connections, 1);
 		}
 	}
 }

@@ -4,6 +4,7 @@
  */
 #include "gate/base/hash.h"
 #include "gate/base/log.h"
+#include "proxy/metrics.h"
 #include "proxy/worker_priv.h"
 
 #include <assert.h>
@@ -419,6 +420,7 @@ static void undo(struct exchange *x)
 	struct err err = {0};
 
 	x->state = X_UNDO;
+	metrics_add(x->worker->conf->metrics, METRIC_undone, 1);
 	x->deadline_ms = x->worker->loop.now_ms + x->worker->conf->limits.engine_ms;
 	buf_clear(&x->out.head);
 	buf_clear(&x->out.body);

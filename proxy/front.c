@@ -8,6 +8,7 @@
  * body.
  */
 #include "gate/base/log.h"
+#include "proxy/scrape.h"
 #include "proxy/worker_priv.h"
 
 #include <limits.h>
@@ -39,7 +40,7 @@ static struct conn *conn_of(struct MHD_Connection *mhd)
 	return info ? info->socket_context : NULL;
 }
 
-/* A request line has come. */
+/* A request line has come.  What is returned is the request's context: an exchange, or a target. */
 static void *on_target(void *cls, const char *target, struct MHD_Connection *mhd)
 {
 	struct conn *c = conn_of(mhd);
@@ -49,7 +50,8 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *mhd
 		return NULL;
 	c->in_head = true;
 	c->since_ms = c->worker->loop.now_ms;
-	return exchange_create(c, span_of(target));
+	return c->listener->metrics ? (void *)strdup(target)
+				    : (void *)exchange_create(c, span_of(target));
 }
 
 struct head_copy {
@@ -219,12 +221,20 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_len, void **context)
 {
+	struct conn *c = conn_of(mhd);
 	struct exchange *x = *context;
 
 	(void)cls;
 	(void)url;
-	if (!x)
+	if (!x || !c)
 		return MHD_NO;
+	if (c->listener->metrics) {
+		bool first = c->in_head; /* an answer to it would end the connection */
+
+		c->in_head = false;
+		*upload_len = 0;
+		return first ? MHD_YES : scrape_answer(c->worker, mhd, method, *context);
+	}
 	if (x->suspended)
 		return MHD_YES; /* it was buffered before we suspended; MHD keeps it */
 	x->in_handler = true;
@@ -270,6 +280,10 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
 	if (!x) {
 		if (c)
 			trail_malformed(c);
+		return;
+	}
+	if (c && c->listener->metrics) {
+		free(x);
 		return;
 	}
 	if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK)

@@ -3,6 +3,7 @@
  */
 #include "gate/base/log.h"
 #include "gate/base/uuid.h"
+#include "proxy/metrics.h"
 #include "proxy/worker_priv.h"
 
 #include <stdio.h>
@@ -195,6 +196,25 @@ static void fill_outcome(const struct exchange *x, struct record *r)
 		r->created = x->service->ops->created(&x->call);
 }
 
+static void count(const struct exchange *x)
+{
+	const struct violations *v = &x->decision.violations;
+	enum reason reason = v->count ? v->list[0].reason : REASON_NONE;
+	struct metrics *m = x->worker->conf->metrics;
+
+	metrics_decision(m, x->decision.profile ? x->decision.profile : "",
+			 operation_name(x->call.op), verdict_name(x->decision.verdict),
+			 v->count ? reason_name(reason) : "");
+	metrics_add(m, METRIC_bytes_in, x->bytes_in);
+	metrics_add(m, METRIC_bytes_out, x->bytes_out);
+	metrics_add(m, METRIC_streams, x->upgrade != NULL);
+	metrics_add(m, METRIC_engine_failures,
+		    reason == REASON_engine_unreachable || reason == REASON_engine_timeout ||
+			    reason == REASON_engine_reply);
+	if (x->call.reply != REPLY_HIJACK && x->call.reply != REPLY_ROWS)
+		metrics_request(m, x->worker->loop.now_ms - x->started_ms);
+}
+
 /* The outcome of a decision, or the one record of a read.  Once. */
 void trail_end(struct exchange *x)
 {
@@ -204,6 +224,8 @@ void trail_end(struct exchange *x)
 	if (x->recorded || x->worker->check || !x->conn)
 		return;
 	x->recorded = true;
+	if (x->head_seen)
+		count(x);
 	if (x->decided && !x->allow_on_record)
 		return; /* a denial is complete by itself */
 	if (!x->head_seen) {
@@ -221,9 +243,10 @@ void trail_end(struct exchange *x)
 		fill_judged(x, &r, x->arena);
 	}
 	fill_outcome(x, &r);
-	if (audit_tell(x->worker->audit, &r) < 0)
-		log_often(&unrecorded, "%s: its %s could not be recorded", x->id,
-			  record_type_name(r.type));
+	if (audit_tell(x->worker->audit, &r) == 0)
+		return;
+	metrics_add(x->worker->conf->metrics, METRIC_unrecorded, 1);
+	log_often(&unrecorded, "%s: its %s could not be recorded", x->id, record_type_name(r.type));
 }
 
 /* MHD answered by itself; nothing of it went anywhere. */
@@ -236,6 +259,7 @@ void trail_malformed(struct conn *c)
 		check_malformed(c->worker);
 		return;
 	}
+	metrics_add(c->worker->conf->metrics, METRIC_malformed, 1);
 	uuid_make(id);
 	r.listener = c->who.listener;
 	r.identity = c->who.name;

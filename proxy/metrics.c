@@ -1,0 +1,165 @@
+#include "proxy/metrics.h"
+
+#include "gate/base/hash.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PROBES    64
+#define LABEL_MAX 248
+
+struct decisions {
+	_Atomic uint64_t key;   /* 0: free */
+	_Atomic uint32_t ready; /* the labels are complete */
+	_Atomic uint64_t number;
+	char labels[LABEL_MAX];
+};
+
+/* Milliseconds; the last one is for all that took longer. */
+static const uint64_t buckets[] = {1, 2, 5, 10, 25, 50, 100, 250, 1000, 5000, 30000, UINT64_MAX};
+#define BUCKETS (sizeof(buckets) / sizeof(*buckets))
+
+struct metrics {
+	_Atomic uint64_t counters[METRIC_COUNT];
+	_Atomic uint64_t took[BUCKETS], took_ms;
+	_Atomic uint64_t other;
+	struct decisions decisions[METRICS_DECISIONS_MAX];
+};
+
+static const struct {
+	const char *name, *help;
+} counters[] = {
+#define COUNTER(id, name, help) {name, help},
+#include "proxy/metrics.def"
+#undef COUNTER
+};
+
+struct metrics *metrics_create(struct err *err)
+{
+	struct metrics *m =
+		mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (m != MAP_FAILED)
+		return m;
+	err_sys(err, "make the table of metrics");
+	return NULL;
+}
+
+void metrics_add(struct metrics *m, enum metric which, uint64_t n)
+{
+	if (m)
+		atomic_fetch_add(&m->counters[which], n);
+}
+
+/* Names hold no quotes, backslashes or line ends: profiles and operations have plain ones. */
+static struct decisions *find(struct metrics *m, const char *labels, size_t len)
+{
+	struct hash hash = hash_of((struct span){labels, len});
+	uint64_t key;
+
+	memcpy(&key, hash.bytes, sizeof(key));
+	key |= 1;
+	for (size_t i = 0; i < PROBES; i++) {
+		struct decisions *d = &m->decisions[(key / 2 + i) % METRICS_DECISIONS_MAX];
+		uint64_t old = 0;
+
+		if (atomic_load(&d->key) == key)
+			return d;
+		if (atomic_compare_exchange_strong(&d->key, &old, key)) {
+			memcpy(d->labels, labels, len + 1);
+			atomic_store(&d->ready, 1);
+			return d;
+		}
+		if (old == key)
+			return d;
+	}
+	return NULL;
+}
+
+void metrics_decision(struct metrics *m, const char *profile, const char *operation,
+		      const char *verdict, const char *reason)
+{
+	char labels[LABEL_MAX];
+	struct decisions *d;
+	int len;
+
+	if (!m)
+		return;
+	len = snprintf(labels, sizeof(labels),
+		       "profile=\"%.64s\",operation=\"%s\",verdict=\"%s\",reason=\"%s\"", profile,
+		       operation, verdict, reason);
+	d = len < LABEL_MAX ? find(m, labels, (size_t)len) : NULL;
+	atomic_fetch_add(d ? &d->number : &m->other, 1);
+}
+
+void metrics_request(struct metrics *m, uint64_t took_ms)
+{
+	size_t i = 0;
+
+	if (!m)
+		return;
+	while (took_ms > buckets[i])
+		i++;
+	atomic_fetch_add(&m->took[i], 1);
+	atomic_fetch_add(&m->took_ms, took_ms);
+}
+
+static void write_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void write_decisions(const struct metrics *m, struct buf *out)
+{
+	write_head(out, "sallyport_decisions_total", "counter",
+		   "Requests that were decided, by profile, operation, verdict and first reason.");
+	for (size_t i = 0; i < METRICS_DECISIONS_MAX; i++) {
+		const struct decisions *d = &m->decisions[i];
+
+		if (atomic_load(&d->ready))
+			buf_printf(out, "sallyport_decisions_total{%s} %llu\n", d->labels,
+				   (unsigned long long)atomic_load(&d->number));
+	}
+	buf_printf(out,
+		   "sallyport_decisions_total{profile=\"other\",operation=\"other\",verdict="
+		   "\"other\",reason=\"other\"} %llu\n",
+		   (unsigned long long)atomic_load(&m->other));
+}
+
+static void write_times(const struct metrics *m, struct buf *out)
+{
+	static const char name[] = "sallyport_request_seconds";
+	unsigned long long sum = 0;
+
+	write_head(out, name, "histogram",
+		   "From a request's head to the end of its reply; not of raw streams and events.");
+	for (size_t i = 0; i < BUCKETS; i++) {
+		sum += atomic_load(&m->took[i]);
+		if (i + 1 < BUCKETS)
+			buf_printf(out, "%s_bucket{le=\"%g\"} %llu\n", name,
+				   (double)buckets[i] / 1000, sum);
+		else
+			buf_printf(out, "%s_bucket{le=\"+Inf\"} %llu\n", name, sum);
+	}
+	buf_printf(out, "%s_sum %.3f\n%s_count %llu\n", name,
+		   (double)atomic_load(&m->took_ms) / 1000, name, sum);
+}
+
+void metrics_write(const struct metrics *m, const char *generation, bool audit_up, struct buf *out)
+{
+	write_head(out, "sallyport_build_info", "gauge", "Version, and which rules are in force.");
+	buf_printf(out, "sallyport_build_info{version=\"%s\",generation=\"%.12s\"} 1\n",
+		   SALLYPORT_VERSION, generation);
+	write_head(out, "sallyport_audit_up", "gauge",
+		   "1 if the log takes records; 0 refuses all that changes state.");
+	buf_printf(out, "sallyport_audit_up %d\n", audit_up);
+	for (size_t i = 0; i < METRIC_COUNT; i++) {
+		write_head(out, counters[i].name, "counter", counters[i].help);
+		buf_printf(out, "%s %llu\n", counters[i].name,
+			   (unsigned long long)atomic_load(&m->counters[i]));
+	}
+	write_decisions(m, out);
+	write_times(m, out);
+}
