@@ -185,11 +185,16 @@ void note_write(struct buf *out, struct span text, const char *name, const char 
 
 /* --- checkpoints --- */
 
+void note_hash_text(const struct hash *h, char out[NOTE_ROOT_TEXT])
+{
+	sodium_bin2base64(out, NOTE_ROOT_TEXT, h->bytes, sizeof(h->bytes), B64);
+}
+
 void checkpoint_text(struct buf *out, const char *origin, uint64_t size, const struct hash *root)
 {
 	char text[NOTE_ROOT_TEXT];
 
-	sodium_bin2base64(text, sizeof(text), root->bytes, sizeof(root->bytes), B64);
+	note_hash_text(root, text);
 	buf_printf(out, "%s\n%llu\n%s\n", origin, (unsigned long long)size, text);
 }
 

@@ -73,6 +73,9 @@ void checkpoint_text(struct buf *out, const char *origin, uint64_t size, const s
 /* False: it is no checkpoint.  Signatures are not looked at. */
 bool checkpoint_parse(struct span note, struct checkpoint *ret);
 
+/* A hash in base64. */
+void note_hash_text(const struct hash *h, char out[NOTE_ROOT_TEXT]);
+
 /*
  * Cuts the first checkpoint off a text of several, one behind the other.  False:
  * none is left; what is there may be cut short.

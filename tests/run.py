@@ -50,6 +50,7 @@ def suites(long):
               quick=False, env=gcc),
         Suite("fuzz", [tests / "fuzz/run", "--seconds", "60" if long else "4"],
               900 if long else 120, FUZZ, quick=False, env={"FUZZ_BUILD": str(FUZZ)}),
+        Suite("checker", [tests / "checker/run"], 300, GCC, quick=False, env=gcc),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
         Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else [])], 300, GCC,

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from checker import check
 from kit import proc, records
 from kit.proc import Trouble
 
@@ -120,6 +121,10 @@ class Gate:
         self.process = None
         self.verify()
         self.reasons |= records.check_log(self.log)
+        try:
+            check.check(self.log)  # a second reader, by FORMAT.md alone
+        except check.Wrong as wrong:
+            raise Trouble(f"tests/checker/check.py: {wrong}") from wrong
         return status
 
     def kill(self):
