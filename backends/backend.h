@@ -8,6 +8,7 @@
  * The life of one call:
  *
  *	route     from method and path alone: operation, body and reply kind
+ *	intake    BODY_REWRITE: the body, piece by piece, until it can be judged
  *	step      as often as it asks for lookups: body and answers -> facts
  *	apply     hardening, then the facts are made anew
  *	render    the request that is sent: never the caller's bytes
@@ -41,6 +42,13 @@
 #define GATE_LABEL_ID     "sallyport.decision" /* the decision that made the object */
 #define GATE_LABEL_SELF   "sallyport.self"     /* an object of the gate itself */
 
+/*
+ * Who built an image, and by which decision.  Labels of its own: containers take
+ * over their image's, and the two above say whose a container is.
+ */
+#define GATE_LABEL_IMAGE_OWNER "sallyport.image.owner"
+#define GATE_LABEL_IMAGE_ID    "sallyport.image.decision"
+
 struct pair {
 	struct span key, value;
 };
@@ -53,12 +61,13 @@ struct canonical {
 	size_t query_count;
 	const struct pair *headers; /* names in lower case */
 	size_t header_count;
-	const char *content_type; /* type/subtype in lower case, without parameters; "" if none */
-	bool has_body;            /* a length above 0, or chunked */
-	int64_t body_bytes;       /* -1: chunked */
-	struct span body;         /* complete, for BODY_JSON, once step() is called */
-	bool upgrade;             /* Connection: upgrade with Upgrade: tcp (or h2c, websocket) */
-	const char *upgrade_to;   /* "" if none */
+	const char *content_type;   /* type/subtype in lower case, without parameters; "" if none */
+	const char *content_coding; /* "" or "gzip" */
+	bool has_body;              /* a length above 0, or chunked */
+	int64_t body_bytes;         /* -1: chunked */
+	struct span body;           /* complete, for BODY_JSON, once step() is called */
+	bool upgrade;               /* Connection: upgrade with Upgrade: tcp (or h2c, websocket) */
+	const char *upgrade_to;     /* "" if none */
 };
 
 /* How the request's body is treated. */
@@ -66,6 +75,7 @@ enum body_kind {
 	BODY_NONE = 0, /* there must be none (an empty one passes) */
 	BODY_JSON,     /* held, capped, parsed, rendered anew */
 	BODY_STREAM,   /* passed on as it comes, with push-back (archives) */
+	BODY_REWRITE,  /* streamed, but read by intake(), and written anew by it */
 	BODY_KIND_COUNT
 };
 
@@ -77,6 +87,13 @@ enum reply_kind {
 	REPLY_LAUNCH,     /* like REPLY_HELD, then check(): the object was just made */
 	REPLY_HIJACK,     /* after a 101 both directions are raw bytes */
 	REPLY_KIND_COUNT
+};
+
+/* What intake() says of a body. */
+enum intake {
+	INTAKE_REFUSED = 0, /* call->refused says why; nothing more of it is sent */
+	INTAKE_MORE,        /* what has come cannot be judged yet: it is held */
+	INTAKE_KNOWN        /* step() can judge; what follows is only written anew */
 };
 
 enum lookup_kind {
@@ -211,6 +228,14 @@ struct backend_ops {
 
 	/* 0 or -1; -1 has set call->refused (unknown_endpoint, method, version, query, ...). */
 	int (*route)(struct backend *be, struct backend_call *call);
+
+	/*
+	 * BODY_REWRITE: takes from *piece and appends to *ret what is to be sent
+	 * of it, at most some 100 KiB a call; over: the body's end has come, and
+	 * piece is empty.  The rest of a piece that was not taken comes again.
+	 */
+	enum intake (*intake)(struct backend *be, struct backend_call *call, struct span *piece,
+			      bool over, struct buf *ret);
 
 	/*
 	 * Reads the request (body complete if BODY_JSON) and the answers so far.

@@ -244,8 +244,8 @@ static int read_framing(struct arena *a, const struct raw_head *raw, struct cano
 static int refuse_doubles(struct arena *a, const struct canonical *req, struct violation *why)
 {
 	static const char *const once[] = {
-		"host",    "content-type",    "expect",          "connection",
-		"upgrade", "x-registry-auth", "content-encoding"};
+		"host",    "content-type",    "expect",           "connection",
+		"upgrade", "x-registry-auth", "content-encoding", "x-registry-config"};
 	struct span last = {"", 0};
 
 	for (size_t i = 0; i < sizeof(once) / sizeof(*once); i++)
@@ -286,9 +286,11 @@ static int read_content_type(struct arena *a, struct canonical *ret, struct viol
 	const struct pair *type = canonical_header(ret, "content-type");
 	const struct pair *coding = canonical_header(ret, "content-encoding");
 	struct span rest = type ? type->value : (struct span){"", 0}, word;
+	bool gzip = coding && same_word(coding->value, "gzip");
 	char *copy;
 
-	if (coding && !same_word(coding->value, "identity"))
+	ret->content_coding = gzip ? "gzip" : "";
+	if (coding && !gzip && !same_word(coding->value, "identity"))
 		return refuse(a, why, REASON_content_type, "Content-Encoding", coding->value);
 	span_cut(&rest, ';', &word);
 	while (word.len && (word.at[word.len - 1] == ' ' || word.at[word.len - 1] == '\t'))

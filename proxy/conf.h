@@ -48,6 +48,7 @@ struct conf_limits {
 	unsigned connections; /* open at once, per worker */
 	unsigned connections_per_uid;
 	uint64_t body_bytes;       /* one inspected body */
+	uint64_t context_bytes;    /* held of one build context */
 	uint64_t bodies_bytes;     /* all inspected bodies of a worker */
 	unsigned head_ms, body_ms; /* a request's head; an upload that stalls */
 	unsigned engine_ms;        /* until an engine answers a request that does not wait */

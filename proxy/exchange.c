@@ -113,7 +113,7 @@ void exchange_free_spare(struct worker *w)
 }
 
 /* All may hold so much together, and one caller half of it: nobody can keep the others out. */
-static bool bodies_are_many(const struct exchange *x)
+bool bodies_are_many(const struct exchange *x)
 {
 	uint64_t most = x->worker->conf->limits.bodies_bytes, own = 0;
 
@@ -125,7 +125,7 @@ static bool bodies_are_many(const struct exchange *x)
 	return (own && own + x->body.size > most / 2) || x->worker->bodies_bytes > most;
 }
 
-static void release_body(struct exchange *x)
+void exchange_release_body(struct exchange *x)
 {
 	x->worker->bodies_bytes -= x->body.size;
 	buf_fini(&x->body);
@@ -181,7 +181,7 @@ void exchange_destroy(struct exchange *x)
 		trail_end(x);
 	lookup_abandon(x);
 	forward_abandon(x);
-	release_body(x);
+	exchange_release_body(x);
 	forward_charge(x, 0);
 	buf_fini(&x->held);
 	buf_fini(&x->row);
@@ -307,6 +307,11 @@ static bool head_refused(struct exchange *x, const struct raw_head *raw)
 	else if ((body = body_fits(x)) != REASON_NONE)
 		violations_add(&x->call.refused, body)->value =
 			body == REASON_content_type ? x->req.content_type : "";
+	else if (x->call.body == BODY_REWRITE &&
+		 profile_grant(x->profile, x->call.op) == GRANT_NONE)
+		/* Nothing of it is held for somebody who may not anyway. */
+		*violations_add(&x->call.refused, REASON_operation) =
+			profile_refusal(x->profile, x->call.op, x->arena);
 	else if (!log_allows(x))
 		violations_add(&x->call.refused, REASON_audit_unavailable);
 	else if (c->given_up)
@@ -325,7 +330,9 @@ void exchange_head(struct exchange *x, const struct raw_head *raw)
 		return;
 	}
 	x->upload_over = !x->req.has_body;
-	if (x->call.body == BODY_JSON && x->req.has_body) {
+	if (x->call.body == BODY_REWRITE)
+		intake_begin(x);
+	if ((x->call.body == BODY_JSON || x->call.body == BODY_REWRITE) && x->req.has_body) {
 		x->state = X_BODY;
 		x->deadline_ms = exchange_upload_deadline(x);
 		return;
@@ -350,7 +357,7 @@ static size_t collect(struct exchange *x, struct span piece)
 		why = REASON_busy;
 	if (why == REASON_NONE)
 		return piece.len;
-	release_body(x);
+	exchange_release_body(x);
 	exchange_refuse(x, why, "body", "");
 	return piece.len;
 }
@@ -371,7 +378,7 @@ static size_t drain(struct exchange *x, struct span piece)
  * What was not taken waits for the service, which may take its time, unless it
  * answers already: then it may never read on, since its answer is held.
  */
-static uint64_t service_deadline(const struct exchange *x)
+uint64_t exchange_service_deadline(const struct exchange *x)
 {
 	if (x->answer.kind == ANSWER_NONE)
 		return 0;
@@ -382,15 +389,17 @@ size_t exchange_upload(struct exchange *x, struct span piece)
 {
 	switch (x->state) {
 	case X_BODY:
-		return collect(x, piece);
+		return x->call.body == BODY_REWRITE ? intake_collect(x, piece) : collect(x, piece);
 	case X_SENT:
 	case X_HELD:
+		if (x->call.body == BODY_REWRITE && x->up)
+			return intake_pass(x, piece);
 		if (x->call.body == BODY_STREAM && x->up) {
 			size_t taken = upcall_send(x->up, piece);
 
 			x->bytes_in += taken;
 			x->deadline_ms = taken == piece.len ? exchange_upload_deadline(x)
-							    : service_deadline(x);
+							    : exchange_service_deadline(x);
 			return taken;
 		}
 		return drain(x, piece);
@@ -417,6 +426,10 @@ void exchange_upload_end(struct exchange *x)
 	x->upload_over = true;
 	switch (x->state) {
 	case X_BODY:
+		if (x->call.body == BODY_REWRITE) {
+			intake_collect_end(x);
+			break;
+		}
 		x->req.body = buf_span(&x->body);
 		h = hash_of(x->req.body);
 		hash_hex(&h, x->body_sha256);
@@ -515,7 +528,7 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		break;
 	case X_SENT:
 	case X_HELD:
-		if (x->call.body == BODY_STREAM && !x->upload_over && !x->suspended)
+		if (exchange_streams(x) && !x->upload_over && !x->suspended)
 			stalled_upload(x);
 		else
 			forward_timeout(x);

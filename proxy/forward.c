@@ -87,7 +87,7 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 		.head = buf_span(&x->out.head),
 		.body = buf_span(&x->out.body),
 		.streams_body = x->out.streams_body && x->req.has_body,
-		.chunked = x->req.body_bytes < 0,
+		.chunked = x->req.body_bytes < 0 || x->call.body == BODY_REWRITE,
 		.is_head = !strcmp(x->req.method, "HEAD"),
 		.repeatable = operation_class(x->call.op) == CLASS_READ,
 	};
@@ -106,14 +106,21 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 		return;
 	}
 	x->forwarded = true;
-	if (x->call.body == BODY_STREAM && !x->upload_over)
+	if (x->call.body == BODY_REWRITE)
+		intake_flush(x);
+	else if (x->call.body == BODY_STREAM && !x->upload_over)
 		front_resume(x);
 }
 
 /* The caller's upload is complete. */
 void forward_upload(struct exchange *x)
 {
-	if (x->up && x->call.body == BODY_STREAM) {
+	if (x->call.body == BODY_REWRITE && !x->upload_sent) {
+		if (x->up)
+			intake_flush(x); /* which comes back here */
+		return;
+	}
+	if (x->up && exchange_streams(x)) {
 		upcall_send_end(x->up);
 		x->deadline_ms = reply_deadline(x);
 	}
@@ -174,11 +181,16 @@ static void keep_headers(struct exchange *x, const struct reply_head *head)
 	x->answer.header_count = arena_spent(x->arena) ? 0 : n;
 }
 
+static bool upload_is_sent(const struct exchange *x)
+{
+	return x->upload_over && (x->call.body != BODY_REWRITE || x->upload_sent);
+}
+
 static void start_answer(struct exchange *x, enum answer_kind kind)
 {
 	x->answer.kind = kind;
 	x->deadline_ms = 0;
-	if (kind == ANSWER_STREAM && x->call.body == BODY_STREAM && !x->upload_over) {
+	if (kind == ANSWER_STREAM && exchange_streams(x) && !upload_is_sent(x)) {
 		x->deadline_ms = exchange_upload_deadline(x);
 		front_resume(x); /* the service may never read the rest: it is drained */
 		return; /* never queued early: forward_upload() does it when the upload is over */
@@ -320,7 +332,12 @@ static void on_data(void *arg)
 
 static void on_room(void *arg)
 {
-	front_resume(arg);
+	struct exchange *x = arg;
+
+	if (x->call.body == BODY_REWRITE && x->state == X_SENT)
+		intake_flush(x);
+	else
+		front_resume(x);
 }
 
 static const char *fault_text(enum upcall_fault fault)

@@ -145,7 +145,7 @@ static int harden(struct exchange *x)
 	struct decision *d = &x->decision;
 	struct err err = {0};
 
-	if (operation_class(x->call.op) != CLASS_LAUNCH || !profile_hardens(x->profile))
+	if (!operation_hardens(x->call.op) || !profile_hardens(x->profile))
 		return 0;
 	if (engine_harden(x->worker->rules, x->profile, &x->facts, x->arena, d->changes,
 			  &d->change_count, &err) == 0 &&

@@ -28,6 +28,7 @@ const struct conf_limits conf_default_limits = {
 	.connections = 4096,
 	.connections_per_uid = 1024,
 	.body_bytes = 1u << 20,
+	.context_bytes = 64u << 20,
 	.bodies_bytes = 64u << 20,
 	.head_ms = 30000,
 	.body_ms = 30000,

@@ -136,7 +136,10 @@ struct exchange {
 	bool check_printed;
 	bool recorded; /* its end is on record */
 	bool waits_receipt;
-	struct buf body; /* inspected request body */
+	bool known;       /* BODY_REWRITE: what is judged has come */
+	bool intake_over; /* ... and all of it */
+	bool upload_sent; /* ... and all of it has been sent */
+	struct buf body;  /* inspected request body; BODY_REWRITE: what is to be sent */
 	uint64_t drained;
 
 	struct lookup_run *runs; /* LOOKUPS_MAX of them in the arena, once there is one */
@@ -242,6 +245,7 @@ void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it
 void exchange_advance(struct exchange *x);
 void exchange_deny(struct exchange *x); /* call.refused says why */
 uint64_t exchange_upload_deadline(const struct exchange *x);
+uint64_t exchange_service_deadline(const struct exchange *x);
 bool exchange_may_release(const struct exchange *x);
 
 /* forward.c: sends the judged request and brings the reply back */
@@ -255,6 +259,20 @@ void forward_check(struct exchange *x);                /* go on after check look
 
 /* rows.c: what of a reply of rows may go out now; 0: more must come first, or it is over */
 size_t rows_take(struct exchange *x, char *out, size_t max);
+
+/* intake.c: bodies that are read and written anew on their way */
+static inline bool exchange_streams(const struct exchange *x)
+{
+	return x->call.body == BODY_STREAM || x->call.body == BODY_REWRITE;
+}
+
+bool bodies_are_many(const struct exchange *x);
+void exchange_release_body(struct exchange *x);
+void intake_begin(struct exchange *x);
+size_t intake_collect(struct exchange *x, struct span piece); /* before it is judged */
+void intake_collect_end(struct exchange *x);
+size_t intake_pass(struct exchange *x, struct span piece); /* after that */
+void intake_flush(struct exchange *x);                     /* sends what is there, and the end */
 
 /* lookup.c */
 void lookup_start(struct exchange *x);

@@ -310,7 +310,7 @@ int engine_harden(struct engine *eng, const struct profile *p, const struct jv *
 	struct judging call = {.profile = p, .facts = facts, .arena = a, .changes = ret};
 
 	*ret_count = 0;
-	if (!p->hardens || operation_class(operation_of(facts)) != CLASS_LAUNCH)
+	if (!p->hardens || !operation_hardens(operation_of(facts)))
 		return 0;
 	if (!facts_fit(facts, FACTS_MAX))
 		return err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",

@@ -431,15 +431,17 @@ static int word_harden(lua_State *lua)
 	return 0;
 }
 
-/* The operations that judge what a container is: when it is made, and whenever it comes to run. */
-static void push_what_runs(lua_State *lua)
+/* The operations that judge what a container is: when it is made, and whenever it comes to run; or
+   what steps of a build are. */
+static void push_what_runs(lua_State *lua, bool builds)
 {
-	static const char *const names[] = {"container.create",  "container.start",
-					    "container.restart", "container.unpause",
-					    "exec.create",       "exec.start"};
+	static const char *const names[] = {
+		"container.create", "container.start", "container.restart", "container.unpause",
+		"exec.create",      "exec.start",      "image.build"};
+	size_t count = sizeof(names) / sizeof(*names) - !builds;
 
 	lua_newtable(lua);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < count; i++) {
 		lua_pushstring(lua, names[i]);
 		lua_rawseti(lua, -2, (lua_Integer)i + 1);
 	}
@@ -482,8 +484,10 @@ void language_open(lua_State *lua)
 	eng->profile_words =
 		environment(lua, library, profile_words,
 			    sizeof(profile_words) / sizeof(*profile_words), "the words of rules");
-	push_what_runs(lua);
+	push_what_runs(lua, false);
 	lua_setfield(lua, library, "what_runs");
+	push_what_runs(lua, true);
+	lua_setfield(lua, library, "what_runs_or_builds");
 	eng->check_words =
 		environment(lua, library, check_words, sizeof(check_words) / sizeof(*check_words),
 			    "the words of standard checks");

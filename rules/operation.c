@@ -58,6 +58,11 @@ enum operation operation_find(struct span name)
 	return OP_UNKNOWN;
 }
 
+bool operation_hardens(enum operation op)
+{
+	return operation_class(op) == CLASS_LAUNCH || op == OP_IMAGE_BUILD;
+}
+
 const char *op_class_name(enum op_class cls)
 {
 	return classes[cls];

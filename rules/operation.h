@@ -46,6 +46,10 @@ enum reason {
 /* "unknown" for OP_UNKNOWN; else the name in operations.def. */
 const char *operation_name(enum operation op);
 enum op_class operation_class(enum operation op);
+
+/* Whether a profile fills in what such a request leaves open: launches, and builds, which launch.
+ */
+bool operation_hardens(enum operation op);
 const char *operation_group(enum operation op); /* "" if it is in none */
 const char *operation_doc(enum operation op);
 enum operation operation_find(struct span name); /* OP_UNKNOWN if there is none */

@@ -382,9 +382,12 @@ struct violation profile_refusal(const struct profile *p, enum operation op, str
 	const char *name = operation_name(op), *group = operation_group(op);
 	char text[256], hint[256];
 
-	snprintf(text, sizeof(text), "the profile \"%s\" does not grant %s", p->name, name);
+	snprintf(text, sizeof(text), "the profile \"%s\" does not grant %s%s", p->name, name,
+		 op == OP_SYSTEM_SESSION ? ", BuildKit's tunnel" : "");
 	snprintf(hint, sizeof(hint), "Ask the operator to add \"%s\"%s%s%s to operations.", name,
 		 *group ? " or \"" : "", group, *group ? "\"" : "");
+	if (op == OP_SYSTEM_SESSION) /* what works instead helps more */
+		snprintf(hint, sizeof(hint), "%s", reason_hint(REASON_buildkit));
 	return (struct violation){closed_reason(op), "operations", "", name,
 				  kept(a, text),     kept(a, hint)};
 }

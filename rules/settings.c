@@ -228,6 +228,11 @@ static int redact_entry(struct checking *c, struct jv *entry)
 	return span_is(entry->str, "env") ? 0 : wrong(c, "\"env\"", entry);
 }
 
+static int opaque_entry(struct checking *c, struct jv *entry)
+{
+	return span_is(entry->str, "buildkit") ? 0 : wrong(c, "\"buildkit\"", entry);
+}
+
 static int label_entry(struct checking *c, struct jv *entry)
 {
 	if (span_starts(entry->str, "sallyport."))
@@ -243,6 +248,7 @@ static const struct {
 	{"ports", port_entry},      {"capabilities", capability_entry},
 	{"restart", restart_entry}, {"labels", label_entry},
 	{"log_drivers", any_word},  {"redact", redact_entry},
+	{"opaque", opaque_entry},
 };
 
 static entry_fn entry_check_of(const char *setting)

@@ -1,4 +1,4 @@
-#include "backends/docker/docker_priv.h"
+#include "backends/docker/build_priv.h"
 
 #include <string.h>
 
@@ -240,7 +240,7 @@ int docker_apply(struct backend *be, struct backend_call *call, struct change *c
 
 	if (!count)
 		return 0;
-	if (call->op != OP_CONTAINER_CREATE)
+	if (call->op != OP_CONTAINER_CREATE && call->op != OP_IMAGE_BUILD)
 		return err_set(err, ERR_CONFIG, "%s cannot be changed", operation_name(call->op));
 	for (size_t i = 0; i < count; i++) {
 		if (changes[i].value.kind != harden_kind(changes[i].what))
@@ -251,6 +251,10 @@ int docker_apply(struct backend *be, struct backend_call *call, struct change *c
 			return err_wrap(err, "%s", harden_fact(changes[i].what));
 	}
 	st->sealed = true;
+	if (call->op == OP_IMAGE_BUILD)
+		return docker_build_again(docker_of(be), call)
+			       ? 0
+			       : err_set(err, ERR_CONFIG, "the hardened build cannot be read");
 	image = docker_ask_image(call, jv_str(&st->body, "Image", ""));
 	if (!image || !st->info || !read_model(docker_of(be), call, image, st->info))
 		return err_set(err, ERR_CONFIG, "the hardened request cannot be read");

@@ -1,4 +1,4 @@
-#include "backends/docker/docker_priv.h"
+#include "backends/docker/build_priv.h"
 #include "backends/list_priv.h"
 
 #include <assert.h>
@@ -96,6 +96,7 @@ const struct backend_ops backend_docker = {
 	.close = docker_close,
 	.forget = docker_forget,
 	.route = docker_route_call,
+	.intake = docker_intake,
 	.step = docker_step,
 	.apply = docker_apply,
 	.render = docker_render,

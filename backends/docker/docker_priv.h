@@ -16,6 +16,7 @@
  *	made.c                check(): what was made beside what was judged
  *	start.c               start, restart, unpause, update: what an existing container is
  *	exec.c                commands, attach
+ *	build*.c tar*.c gunzip.c dockerfile*.c   builds: see build_priv.h
  *	image.c publish.c volume.c network.c   the other objects; whole images, new names,
  *registries commit.c              a container made an image prune.c               removing what is
  *not used workload.c            a container's configuration -> facts, by concern: privileges.c
@@ -66,7 +67,7 @@ struct docker_route {
 	const char *query;
 };
 
-#define DOCKER_QUERY_KEYS_MAX 12
+#define DOCKER_QUERY_KEYS_MAX 40
 
 /* A route with its query taken apart; made once in docker_open(). */
 struct docker_compiled {
@@ -146,11 +147,12 @@ struct docker_state {
 	struct jv filters;  /* the query's filters, key -> array of strings */
 	struct jv asked;    /* if an object: the query that is sent, instead of the caller's */
 	struct docker_answer *answers;
-	struct docker_info *info; /* this call's copy */
-	const char *image_id;     /* create: what the reference resolved to */
-	bool image_by_id;         /* create: the id is sent, not the name */
-	const char *created;      /* id of what was made */
-	struct jv sent;           /* create: the document that was sent */
+	struct docker_build *build; /* build: what is known of it */
+	struct docker_info *info;   /* this call's copy */
+	const char *image_id;       /* create: what the reference resolved to */
+	bool image_by_id;           /* create: the id is sent, not the name */
+	const char *created;        /* id of what was made */
+	struct jv sent;             /* create: the document that was sent */
 	size_t limit; /* container list: how many rows are asked for, where we leave out rows */
 };
 
@@ -275,7 +277,7 @@ docker_step_fn docker_step_about, docker_step_plain, docker_step_events, docker_
 	docker_step_pull, docker_step_network, docker_step_network_create, docker_step_network_join,
 	docker_step_volume, docker_step_volume_create, docker_step_save, docker_step_save_one,
 	docker_step_tag, docker_step_push, docker_step_search, docker_step_distribution,
-	docker_step_commit, docker_step_prune;
+	docker_step_commit, docker_step_prune, docker_step_build, docker_step_tunnel;
 
 /* --- bodies --- */
 
@@ -360,6 +362,7 @@ bool docker_looks_like_id(struct span given);
 struct docker_reference docker_reference_with_tag(struct backend_call *call, const char *image,
 						  const char *image_key);
 bool docker_check_registry_auth(struct backend_call *call);
+bool docker_check_registry_config(struct backend_call *call);
 
 /* The registry that is asked for what has this name; a search term is read alike. */
 const char *docker_registry_of(struct backend_call *call, struct span name);

@@ -96,6 +96,9 @@ static void say_found(struct docker_reading *r, const char *given, const struct 
 
 	docker_fact(r, "image.present", jv_bool(true));
 	docker_fact(r, "image.id", jv_string(jv_str(doc, "Id", "")));
+	if (!strcmp(jv_str(jv_path(doc, "Config.Labels"), GATE_LABEL_IMAGE_OWNER, ""),
+		    r->call->owner))
+		docker_fact(r, "image.mine", jv_bool(true));
 	docker_fact(r, "image.by_id", jv_bool(by_id));
 	if (by_id)
 		docker_fact(r, "image.names", names);
@@ -233,7 +236,7 @@ bool docker_read_new_name(struct docker_reading *r)
 	return true;
 }
 
-bool docker_check_registry_auth(struct backend_call *call)
+static bool check_credentials(struct backend_call *call, const char *header, const char *shown)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789+/=_-";
@@ -242,16 +245,27 @@ bool docker_check_registry_auth(struct backend_call *call)
 		const struct pair *h = &call->req->headers[i];
 		bool fine = h->value.len <= 8192;
 
-		if (!span_is(h->key, "x-registry-auth"))
+		if (!span_is(h->key, header))
 			continue;
 		for (size_t k = 0; fine && k < h->value.len; k++)
 			fine = memchr(letters, h->value.at[k], sizeof(letters) - 1) != NULL;
 		if (fine)
 			continue;
-		docker_refuse(call, REASON_header, "X-Registry-Auth", NULL);
+		docker_refuse(call, REASON_header, shown, NULL);
 		return false;
 	}
 	return true;
+}
+
+bool docker_check_registry_auth(struct backend_call *call)
+{
+	return check_credentials(call, "x-registry-auth", "X-Registry-Auth");
+}
+
+/* Logins of several registries, which a build may need. */
+bool docker_check_registry_config(struct backend_call *call)
+{
+	return check_credentials(call, "x-registry-config", "X-Registry-Config");
 }
 
 /* --- pull and import --- */

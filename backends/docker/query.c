@@ -129,6 +129,7 @@ static bool is_text(struct span v)
 
 /*
  * b: bool  i: integer  t: time  w: a word  s: text  f: filters (read later)
+ * j: JSON (read later)
  * d: bool of an old client that is never sent on  z: known, but only without a value
  */
 bool docker_query_fits(char kind, struct span value)
@@ -144,6 +145,8 @@ bool docker_query_fits(char kind, struct span value)
 		return is_time(value);
 	case 'w':
 		return is_word(value);
+	case 'j':
+		return value.len <= 16384;
 	case 's':
 	case 'f':
 		return is_text(value);

@@ -95,11 +95,39 @@ static void write_registry_auth(const struct backend_call *call, struct buf *out
 		buf_puts(out, "X-Registry-Auth: e30=\r\n");
 }
 
+/* A header that comes any number of times. */
+static void write_given(const struct backend_call *call, const char *key, const char *name,
+			struct buf *out)
+{
+	const struct canonical *req = call->req;
+
+	for (size_t i = 0; i < req->header_count; i++)
+		if (span_is(req->headers[i].key, key))
+			buf_printf(out, "%s: %.*s\r\n", name, SPAN_FMT(req->headers[i].value));
+}
+
+/* What the client's end of a BuildKit session offers. */
+static void write_session(const struct backend_call *call, struct buf *out)
+{
+	static const char *const names[][2] = {
+		{"x-docker-expose-session-uuid", "X-Docker-Expose-Session-Uuid"},
+		{"x-docker-expose-session-name", "X-Docker-Expose-Session-Name"},
+		{"x-docker-expose-session-sharedkey", "X-Docker-Expose-Session-Sharedkey"},
+		{"x-docker-expose-session-grpc-method", "X-Docker-Expose-Session-Grpc-Method"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		write_given(call, names[i][0], names[i][1], out);
+}
+
 static void write_body_head(const struct backend_call *call, struct outgoing *ret)
 {
 	const struct canonical *req = call->req;
 
-	if (call->body == BODY_STREAM) {
+	if (call->body == BODY_REWRITE) {
+		buf_puts(&ret->head,
+			 "Content-Type: application/x-tar\r\nTransfer-Encoding: chunked\r\n");
+	} else if (call->body == BODY_STREAM) {
 		buf_puts(&ret->head, "Content-Type: application/x-tar\r\n");
 		if (req->body_bytes < 0)
 			buf_puts(&ret->head, "Transfer-Encoding: chunked\r\n");
@@ -148,7 +176,7 @@ int docker_render(struct backend *be, struct backend_call *call, struct outgoing
 			     call->op == OP_REGISTRY_SEARCH;
 
 	(void)be;
-	ret->streams_body = call->body == BODY_STREAM;
+	ret->streams_body = call->body == BODY_STREAM || call->body == BODY_REWRITE;
 	if (call->body == BODY_JSON && st->body.kind == JV_OBJECT)
 		write_body(call, &ret->body);
 	buf_printf(&ret->head, "%s ", call->req->method);
@@ -160,8 +188,13 @@ int docker_render(struct backend *be, struct backend_call *call, struct outgoing
 	buf_puts(&ret->head, " HTTP/1.1\r\nHost: docker\r\n");
 	if (asks_registry)
 		write_registry_auth(call, &ret->head);
+	if (call->op == OP_IMAGE_BUILD)
+		write_given(call, "x-registry-config", "X-Registry-Config", &ret->head);
+	if (call->op == OP_SYSTEM_SESSION)
+		write_session(call, &ret->head);
 	if (call->reply == REPLY_HIJACK)
-		buf_puts(&ret->head, "Connection: Upgrade\r\nUpgrade: tcp\r\n");
+		buf_printf(&ret->head, "Connection: Upgrade\r\nUpgrade: %s\r\n",
+			   call->req->upgrade_to);
 	write_body_head(call, ret);
 	buf_puts(&ret->head, "\r\n");
 	return finish(ret, err);

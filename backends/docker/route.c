@@ -8,8 +8,10 @@ const struct docker_route docker_routes[] = {
 	 docker_step_##way, REASON_NONE, BODY_##body, REPLY_##reply, query},
 #define CLOSED(method, pattern, op, reason)                                                        \
 	{#method, pattern, 0, 0, OP_##op, NULL, REASON_##reason, BODY_NONE, REPLY_STREAM, ""},
-#define BODY_TAR BODY_STREAM
+#define BODY_TAR     BODY_STREAM
+#define BODY_CONTEXT BODY_REWRITE
 #include "backends/docker/routes.def"
+#undef BODY_CONTEXT
 #undef BODY_TAR
 #undef CLOSED
 #undef ROUTE
@@ -278,6 +280,7 @@ static bool check_content_type(struct backend_call *call)
 			call->content_types = "- " JSON_TYPES;
 		break;
 	case BODY_STREAM:
+	case BODY_REWRITE:
 		fine = !*type || in_list(TAR_TYPES, type);
 		break;
 	case BODY_KIND_COUNT:
@@ -285,7 +288,24 @@ static bool check_content_type(struct backend_call *call)
 	}
 	if (!fine)
 		docker_refuse(call, REASON_content_type, "Content-Type", type);
-	return fine;
+	else if (req->content_coding && *req->content_coding && call->body != BODY_REWRITE)
+		docker_refuse(call, REASON_content_type, "Content-Encoding", req->content_coding);
+	return !call->refused.count;
+}
+
+/* What BuildKit builds comes through its tunnels. */
+static bool refine_build(struct backend_call *call)
+{
+	struct span version = docker_query_value(call->req, "version");
+
+	if (span_is(version, "2")) {
+		call->body = call->req->has_body ? BODY_STREAM : BODY_NONE;
+		return true;
+	}
+	if (!version.len || span_is(version, "1"))
+		return true;
+	docker_refuse_query(call, "version", "builders are 1 and 2");
+	return false;
 }
 
 /* What depends on the query beside the path. */
@@ -294,12 +314,16 @@ static bool refine(struct backend_call *call)
 	const struct canonical *req = call->req;
 	struct span source = docker_query_value(req, "fromSrc");
 	bool tunnels = call->op == OP_CONTAINER_ATTACH || call->op == OP_EXEC_START;
+	const char *protocol = call->op == OP_SYSTEM_SESSION ? "h2c" : "tcp";
 
 	if (call->op == OP_IMAGE_PULL && source.len) {
 		call->op = OP_IMAGE_IMPORT;
 		call->body = span_is(source, "-") ? BODY_STREAM : BODY_NONE;
 	}
-	if (tunnels && req->upgrade && strcmp(req->upgrade_to, "tcp") == 0)
+	if (call->op == OP_IMAGE_BUILD && !refine_build(call))
+		return false;
+	tunnels = tunnels || call->op == OP_SYSTEM_SESSION;
+	if (tunnels && req->upgrade && strcmp(req->upgrade_to, protocol) == 0)
 		call->reply = REPLY_HIJACK;
 	else if (req->upgrade) {
 		docker_refuse(call, REASON_upgrade, "Upgrade", req->upgrade_to);

@@ -7,7 +7,7 @@ local harmless = { ["seccomp"] = "builtin", ["apparmor"] = "docker-default" }
 
 check "security_opt" {
 	doc = "Confinement by seccomp, AppArmor and labels stays as the engine sets it.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "security_opt" },
 	judge = function(req)
 		for option in each(get(req.workload, "security")) do
@@ -22,7 +22,7 @@ check "security_opt" {
 
 check "masked_paths" {
 	doc = "The protection of /proc and /sys stays as the engine sets it.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "masked_paths" },
 	judge = function(req)
 		local paths = get(req.workload, "proc_paths")

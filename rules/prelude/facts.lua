@@ -14,7 +14,7 @@ local needed = {
 
 check "facts" {
 	doc = "Nothing is allowed of which the gate does not know what it is.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "fact_unknown" },
 	judge = function(req)
 		if not req.workload then

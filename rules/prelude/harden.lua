@@ -70,6 +70,14 @@ local function fill_limits(w, granted)
 	end
 end
 
+local function fill_build_limits(w, granted)
+	for _, name in ipairs({ "memory", "nano_cpus" }) do
+		if granted.limits[name] and get(w, "limits." .. name) == nil then
+			change("limits." .. name, granted.limits[name])
+		end
+	end
+end
+
 local scratch_bytes = 64 * 1024 * 1024
 
 -- Whether something is mounted there, however the path is written.
@@ -107,8 +115,16 @@ end
 harden(function(req, granted)
 	local w = req.workload
 	if not w then return end
-	if granted.own_socket then fill_own_socket(w) end
+	if granted.own_socket and req.operation.name ~= "image.build" then fill_own_socket(w) end
 	if not granted.harden then return end
+	-- The classic builder takes a network and limits; the rest is the engine's.
+	if req.operation.name == "image.build" then
+		if get(w, "build.runs") == true then
+			fill_network(w, granted)
+			fill_build_limits(w, granted)
+		end
+		return
+	end
 	fill_runtime(w, granted)
 	fill_network(w, granted)
 	fill_privileges(w, granted)

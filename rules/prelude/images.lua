@@ -15,6 +15,7 @@ end
 
 -- By its names if it is named by its id, else by the name that the request gives.
 local function is_granted(granted, img)
+	if granted.own_images and img.mine == true then return true end
 	if img.by_id then return id_is_granted(granted, img.names) end
 	return img.name ~= nil and image.match(granted.images, img.name, img.tag, img.digest)
 end
@@ -87,6 +88,34 @@ check "image_names" {
 			local ref = image.parse(name)
 			if not ref or image.named(granted.images, ref.name) then
 				refuse("image_retag", { field = "names", value = name })
+			end
+		end
+	end,
+}
+
+check "image_taken" {
+	doc = "A build takes no name from an image that the caller did not build.",
+	concerns = { "image.build" },
+	also_closed = true,
+	reasons = { "image_retag" },
+	judge = function(req)
+		for name in each(get(req.workload, "build.taken")) do
+			refuse("image_retag", { field = "names", value = name,
+				text = "an image that is not the caller's has this name",
+				hint = "Use a name that is free." })
+		end
+	end,
+}
+
+check "build_images" {
+	doc = "A build takes only images that the profile names: FROM, COPY --from, cache.",
+	concerns = { "image.build" },
+	reasons = { "image" },
+	judge = function(req, granted)
+		for img in each(get(req.workload, "build.images")) do
+			if not is_granted(granted, img) then
+				refuse("image", { field = img.field, value = img.given or img.name,
+					hint = hint(granted) })
 			end
 		end
 	end,

@@ -25,10 +25,12 @@ end
 
 check "runtime" {
 	doc = "At least the isolation that the profile asks for.",
-	concerns = what_runs,
+	concerns = { "container.create", "container.start", "container.restart", "container.unpause",
+		"exec.create", "exec.start", "image.build", "system.session" },
 	reasons = { "runtime" },
 	judge = function(req, granted)
 		if not req.workload then return end
+		if get(req.workload, "build.runs") == false then return end -- nothing runs
 		local isolation = req.workload.isolation or {}
 		local min = granted.isolation.min
 		local level = isolation.level

@@ -2,7 +2,7 @@
 
 check "sysctl" {
 	doc = "No kernel settings.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "sysctl" },
 	judge = function(req)
 		for setting in each(get(req.workload, "sysctls")) do
@@ -13,7 +13,7 @@ check "sysctl" {
 
 check "cgroup_parent" {
 	doc = "Containers stay in the engine's own control group.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "cgroup_parent" },
 	judge = function(req)
 		local parent = get(req.workload, "cgroup_parent")

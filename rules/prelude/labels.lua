@@ -3,7 +3,7 @@
 
 check "label" {
 	doc = "Only labels that the profile names; never the gate's own.",
-	concerns = { "container.create", "container.commit", "volume.create", "network.create" },
+	concerns = { "container.create", "container.commit", "image.build", "volume.create", "network.create" },
 	reasons = { "label" },
 	judge = function(req, granted)
 		for label in each(get(req.workload, "labels")) do

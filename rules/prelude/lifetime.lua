@@ -43,7 +43,7 @@ check "annotation" {
 
 check "healthcheck" {
 	doc = "No health check of the caller's, which no exec rule sees, unless healthchecks = true.",
-	concerns = { "container.create" },
+	concerns = { "container.create", "image.build" },
 	reasons = { "healthcheck" },
 	judge = function(req, granted)
 		if get(req.workload, "command.healthcheck") == true and not granted.healthchecks then

@@ -7,7 +7,7 @@ check "limits" {
 	doc = "Limits that the profile sets are kept, and no setting lifts or escapes them.",
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
-		"exec.create", "exec.start", "container.update",
+		"exec.create", "exec.start", "container.update", "image.build",
 	},
 	reasons = { "limits", "fact_unknown" },
 	judge = function(req, granted)
@@ -18,10 +18,14 @@ check "limits" {
 				text = "nothing is known of the limits" })
 			return
 		end
+		local idle = get(req.workload, "build.runs") == false or get(req.workload, "opaque") ~= nil
 		local function bound(name, unit)
 			local top, asked = most[name], limits[name]
-			if not top then return end
+			if not top or (idle and asked == nil) then return end
 			local hint = "Ask for at most " .. top .. " " .. unit .. "."
+			if name == "pids" and req.operation.name == "image.build" then
+				hint = "The classic builder cannot limit them: build under a profile without limits.pids."
+			end
 			if asked == nil then
 				refuse("limits", { field = "limits." .. name, hint = hint,
 					text = "there is no limit of " .. name .. ", the profile asks for one" })

@@ -2,7 +2,7 @@
 
 check "extra_hosts" {
 	doc = "No host names, resolvers or search domains of the caller's own.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "extra_hosts" },
 	judge = function(req)
 		for host in each(get(req.workload, "network.hosts")) do
@@ -13,7 +13,7 @@ check "extra_hosts" {
 
 check "link" {
 	doc = "No legacy links: they show another container's environment.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "link" },
 	judge = function(req)
 		for link in each(get(req.workload, "network.links")) do

@@ -5,7 +5,7 @@ local private = { ["private"] = true, ["shareable"] = true, ["none"] = true,
 
 check "namespace" {
 	doc = "No namespace of the host; namespaces of containers only if they are the caller's own.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "namespace", "namespace_join" },
 	judge = function(req)
 		for ns in each(get(req.workload, "namespaces")) do

@@ -34,10 +34,11 @@ check "network" {
 	doc = "Only networks that the profile names, and none; no settings on their end points.",
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
-		"exec.create", "exec.start", "network.connect",
+		"exec.create", "exec.start", "network.connect", "image.build",
 	},
 	reasons = { "network", "network_endpoint" },
 	judge = function(req, granted)
+		if get(req.workload, "opaque") then return end -- see build.lua
 		local network = get(req.workload, "network")
 		for point in each(get(network, "endpoints")) do
 			if not is_granted(granted, point.name or "?") then

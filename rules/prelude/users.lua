@@ -12,10 +12,12 @@ end
 
 check "user" {
 	doc = "Not root, unless users = \"any\"; no additional groups below 1000.",
-	concerns = what_runs,
+	concerns = what_runs_or_builds,
 	reasons = { "user" },
 	judge = function(req, granted)
 		if granted.users == "any" or not req.workload then return end
+		-- A build that runs nothing, or one that nobody looks into: see build.lua.
+		if get(req.workload, "build.runs") == false or get(req.workload, "opaque") then return end
 		local user = req.workload.user or {}
 		if user.root ~= false then
 			local text
@@ -25,7 +27,9 @@ check "user" {
 			end
 			refuse("user", { field = "user.given", value = user.effective or user.given,
 				unknown = user.root == nil, text = text,
-				hint = "Name a user by a number above 0, like 1000:1000." })
+				hint = req.operation.name == "image.build"
+					and "Set USER to a number above 0 before RUN, or use a profile with users = \"any\"."
+					or "Name a user by a number above 0, like 1000:1000." })
 		end
 		for group in each(user.groups) do
 			if not is_plain_group(group.name) then

@@ -19,6 +19,7 @@ BEGIN {
 	owner["microhttpd"] = "proxy"
 	owner["http_parser"] = owner["ares"] = "proxy"
 	owner["pcre2"] = "rules"
+	owner["zlib"] = "backends"
 	owner["jansson"] = owner["seccomp"] = owner["linux/landlock"] = "gate/base"
 	owner["gnutls/crypto"] = "gate/base"
 	owner["sodium"] = owner["sqlite3"] = owner["libpq-fe"] = "audit"

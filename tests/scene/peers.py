@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import tarfile
 import threading
 import time
 
@@ -215,6 +216,10 @@ class Peer(threading.Thread):
             self.recv_bytes(int(test[0]), self.raw_some)
         elif what == "until":
             self.recv_until(test[0].encode("latin-1"))
+        elif what == "rest-of-body":
+            self.stream.body.all()
+        elif what == "through":
+            self.recv_through(test[0].encode("latin-1"))
         elif what == "seen":
             self.recv_seen(test[0].encode("latin-1"))
         elif what == "not-seen":
@@ -267,6 +272,17 @@ class Peer(threading.Thread):
         self.seen = bytes(seen)
         self.stage.note(self.who, f"< {shown(self.seen)}")
 
+    def recv_through(self, mark, cap=64 << 20):
+        """Takes the body until mark is somewhere in it, however it came in pieces."""
+        seen = bytearray(self.seen) if getattr(self, "through_of", None) is self.head else bytearray()
+        self.through_of = self.head
+        while mark not in seen:
+            some = self.stream.body.some(65536)
+            if not some or len(seen) > cap:
+                raise Trouble(f"the body ends before {shown(mark)}: {shown(seen[-300:])}")
+            seen += some
+        self.seen = bytes(seen)
+
     def recv_seen(self, text):
         if text not in self.seen:
             raise Trouble(f"{shown(text)} is not in {shown(self.seen)}")
@@ -295,6 +311,8 @@ class Peer(threading.Thread):
             self.send_bytes(int(args[1]), what == "chunks")
         elif what == "fill":
             self.send_fill(int(args[1]))
+        elif what in ("entry", "link", "folder", "big-entry", "archive-end"):
+            self.send_tar(what, args[1:])
         else:
             self.send_head(args, statement)
 
@@ -305,6 +323,26 @@ class Peer(threading.Thread):
             piece = block[:min(count, len(block))]
             self.stream.send(wire.chunk(piece) if chunked else piece)
             count -= len(piece)
+
+    def send_tar(self, what, args):
+        """send entry NAME TEXT | link NAME TARGET | folder NAME | big-entry NAME BYTES | archive-end: a chunk
+        of an upload that is a tar archive"""
+        info = tarfile.TarInfo(args[0] if args else "")
+        content = b""
+        if what == "archive-end":
+            self.put(wire.chunk(bytes(1024)) + b"0\r\n\r\n")
+            return
+        if what == "entry":
+            content = "".join(args[1:]).encode("latin-1")
+        elif what == "big-entry":
+            content = b"0123456789abcde\n" * (int(args[1]) // 16)
+        elif what == "link":
+            info.type, info.linkname = tarfile.SYMTYPE, args[1]
+        else:
+            info.type = tarfile.DIRTYPE
+        info.size = len(content)
+        self.stage.note(self.who, f"> {what} {info.name}, {len(content)} bytes")
+        self.stream.send(wire.chunk(info.tobuf(tarfile.PAX_FORMAT) + content + bytes(-len(content) % 512)))
 
     def send_fill(self, limit):
         """Sends chunks until nobody takes any more; more than limit is a failure."""

@@ -1,5 +1,7 @@
 #include "tests/unit/backends/drive.h"
 
+#include "backends/docker/tar_write_priv.h"
+
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -144,6 +146,8 @@ static void read_header(struct drive *d, struct pair *list, struct span line)
 		*p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
 	if (strcmp(lower, "content-type") == 0)
 		d->req.content_type = arena_strndup(d->arena, line.at, line.len);
+	if (strcmp(lower, "content-encoding") == 0)
+		d->req.content_coding = arena_strndup(d->arena, line.at, line.len);
 	if (strcmp(lower, "upgrade") == 0) {
 		d->req.upgrade = true;
 		d->req.upgrade_to = arena_strndup(d->arena, line.at, line.len);
@@ -179,6 +183,7 @@ static void read_request(struct drive *d, struct span text)
 	read_query(d, line);
 	d->req.headers = headers;
 	d->req.content_type = "";
+	d->req.content_coding = "";
 	d->req.upgrade_to = "";
 	while (text.len && d->req.header_count < PAIRS_MAX) {
 		struct span before = text;
@@ -256,6 +261,34 @@ void drive_answer(struct drive *d)
 	}
 }
 
+/* The body is a Dockerfile, which comes in an archive of its own, byte by byte. */
+static bool drive_context(struct drive *d)
+{
+	struct tar_entry e = {
+		.type = '0', .name = span_of("Dockerfile"), .mode = 0644, .size = d->req.body.len};
+	enum intake got = INTAKE_MORE;
+	struct buf in, out;
+
+	buf_init(&in, 1u << 20);
+	buf_init(&out, 1u << 20);
+	tar_write_entry(&in, &e, false);
+	buf_put(&in, d->req.body.at, d->req.body.len);
+	tar_write_padding(&in, d->req.body.len);
+	tar_write_end(&in);
+	for (struct span rest = buf_span(&in); got && rest.len; rest = span_skip(rest, 1)) {
+		struct span one = {rest.at, 1};
+
+		got = d->be->ops->intake(d->be, &d->call, &one, false, &out);
+	}
+	if (got)
+		got = d->be->ops->intake(d->be, &d->call, &(struct span){"", 0}, true, &out);
+	if (got && got != INTAKE_KNOWN)
+		fail_msg("a whole archive is not known");
+	buf_fini(&in);
+	buf_fini(&out);
+	return got != INTAKE_REFUSED;
+}
+
 enum step drive_request(struct drive *d, const char *text)
 {
 	static const char *const protected_paths[] = {"/run/gate", "/var/run/docker.sock", NULL};
@@ -274,6 +307,8 @@ enum step drive_request(struct drive *d, const char *text)
 	d->call.offline = d->offline;
 	d->route_result = d->be->ops->route(d->be, &d->call);
 	if (d->route_result < 0)
+		return STEP_REFUSED;
+	if (d->call.body == BODY_REWRITE && d->req.has_body && !drive_context(d))
 		return STEP_REFUSED;
 	while ((step = d->be->ops->step(d->be, &d->call)) == STEP_LOOKUP) {
 		if (d->rounds == STEPS_MAX)

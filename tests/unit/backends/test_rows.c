@@ -32,6 +32,12 @@ static void images(void **state)
 	CHECK_INT("rows", 1, rows_run("images.rows") > 50);
 }
 
+static void builds(void **state)
+{
+	(void)state;
+	CHECK_INT("rows", 1, rows_run("build.rows") > 50);
+}
+
 static void pruning(void **state)
 {
 	(void)state;
@@ -49,7 +55,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(routes),     cmocka_unit_test(owners), cmocka_unit_test(bodies),
 		cmocka_unit_test(facts),      cmocka_unit_test(images), cmocka_unit_test(pruning),
-		cmocka_unit_test(visibility),
+		cmocka_unit_test(visibility), cmocka_unit_test(builds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
