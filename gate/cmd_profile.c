@@ -71,16 +71,39 @@ static int list(const struct engine *eng, const struct args *args, struct arena 
 static int show_json(const struct profile *p, struct arena *a)
 {
 	struct jv tree = summary(p, a), *ops = jv_set(a, &tree, "operations", jv_object());
+	struct jv *origins;
+	const char *name;
+	int line;
 
 	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
 		jv_set(a, ops, operation_name(op), jv_string(grant_name(profile_grant(p, op))));
 	jv_set(a, &tree, "settings", *profile_settings(p));
+	origins = jv_set(a, &tree, "origins", jv_object());
+	for (size_t i = 0; (name = profile_setting_at(i)); i++) {
+		const struct profile *from = profile_origin(p, name, &line);
+
+		jv_set(a, origins, name, jv_string(from ? profile_name(from) : "default"));
+	}
 	return print_tree(&tree);
 }
 
-/* Its operations are listed one by one. */
-static void print_settings(const struct jv *settings)
+/* Who says it: this profile, one that it extends, or nobody. */
+static void print_origin(const struct profile *p, const char *setting)
 {
+	int line;
+	const struct profile *from = profile_origin(p, setting, &line);
+
+	if (!from)
+		puts("   (default)");
+	else
+		printf("   (%s:%d%s%s)\n", profile_file(from), line, from == p ? "" : ", from ",
+		       from == p ? "" : profile_name(from));
+}
+
+/* Its operations are listed one by one. */
+static void print_settings(const struct profile *p)
+{
+	const struct jv *settings = profile_settings(p);
 	struct buf text;
 
 	for (size_t i = 0; settings->kind == JV_OBJECT && i < settings->count; i++) {
@@ -90,9 +113,25 @@ static void print_settings(const struct jv *settings)
 			continue;
 		buf_init(&text, 1 << 20);
 		jv_write(&text, &m->value);
-		printf("%-14.*s %.*s\n", SPAN_FMT(m->key), SPAN_FMT(buf_span(&text)));
+		printf("%-14.*s %.*s", SPAN_FMT(m->key), SPAN_FMT(buf_span(&text)));
+		print_origin(p, m->key.at);
 		buf_fini(&text);
 	}
+}
+
+static void print_rules(const struct engine *eng, const struct profile *p)
+{
+	struct rule_view v;
+	struct exception_view x;
+
+	for (size_t i = 0; profile_rule_at(eng, p, i, &v); i++)
+		if (!v.is_check || v.mode != MODE_ENFORCE)
+			printf("%-14s %s, %s   (%s:%d)\n", v.is_check ? "check" : "rule", v.name,
+			       rule_mode_name(v.mode), v.file, v.line);
+	for (size_t i = 0; engine_exception_at(eng, i, &x); i++)
+		if (strcmp(x.profile, profile_name(p)) == 0)
+			printf("%-14s %s until %s, %s for %s: %s   (%s:%d)\n", "exception", x.rule,
+			       x.expires, x.ticket, x.owner, x.reason, x.file, x.line);
 	fputs("\nyes: granted; judged: granted where no check refuses what is asked for; no: "
 	      "refused\n\n",
 	      stdout);
@@ -118,7 +157,8 @@ static int show(const struct engine *eng, const struct args *args, struct arena 
 	       reach_sees_all(profile_reach(p)) ? "sees all" : "sees what visibility says",
 	       profile_hardens(p) ? "what a caller leaves out is filled in"
 				  : "what a caller leaves out stays out");
-	print_settings(profile_settings(p));
+	print_settings(p);
+	print_rules(eng, p);
 	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
 		printf("%-7s %-24s %s\n", grant_name(profile_grant(p, op)), operation_name(op),
 		       operation_doc(op));

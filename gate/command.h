@@ -26,7 +26,7 @@ enum {
 struct args {
 	const char *config, *listener, *identity, *facts, *anchor, *from, *key;
 	bool json, follow, help, vkey;
-	const char *junit, *log, *id; /* tools for authors of profiles */
+	const char *junit, *log, *id, *other; /* tools for authors of profiles */
 	bool coverage, checks;
 	uint64_t fail_under;
 	bool has_count;

@@ -235,6 +235,22 @@ struct rule_view {
 	enum rule_mode mode; /* in this profile */
 };
 
+/* How a profile stands to another in one respect: what the second grants beside the first. */
+enum relation {
+	RELATION_EQUAL = 0,
+	RELATION_TIGHTER,
+	RELATION_LOOSER,
+	RELATION_BOTH, /* more here, less there */
+	RELATION_OTHER /* it differs, and is nothing that grants: doc, the order of runtimes */
+};
+
+enum relation profile_compare(const struct profile *first, const struct profile *second,
+			      const char *setting, struct arena *a);
+const char *profile_setting_at(size_t i); /* names of all settings; NULL behind the last */
+
+/* Where a setting's value comes from: the profile that says it and its line; NULL: the default. */
+const struct profile *profile_origin(const struct profile *p, const char *setting, int *ret_line);
+
 bool profile_rule_at(const struct engine *eng, const struct profile *p, size_t i,
 		     struct rule_view *ret);
 const struct profile *profile_parent(const struct profile *p); /* NULL: it extends none */

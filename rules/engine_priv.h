@@ -26,7 +26,8 @@
 #define ITEMS_MAX              1024 /* checks and rules of an engine */
 #define PROFILE_ITEMS_MAX      128  /* rules of a profile, inherited ones included */
 #define EXTENDS_MAX            8    /* profiles above one */
-#define EXCEPTIONS_MAX         256  /* of an engine */
+#define SETTINGS_MAX           64
+#define EXCEPTIONS_MAX         256 /* of an engine */
 #define PROFILE_EXCEPTIONS_MAX 32
 #define EXCEPTION_WARN_S       (14 * 86400) /* each use says so this long before the end */
 #define SOURCE_MAX             ((size_t)256 * 1024)
@@ -83,7 +84,8 @@ struct profile {
 	struct reach reach;
 	bool hardens, redacts_env;
 	const struct item *items[PROFILE_ITEMS_MAX]; /* rules, the parent's first */
-	size_t item_count, inherited_count;          /* of these, the parent's */
+	int setting_lines[SETTINGS_MAX];
+	size_t item_count, inherited_count; /* of these, the parent's */
 	const struct exception *exceptions[PROFILE_EXCEPTIONS_MAX];
 	size_t exception_count;
 	bool codes_only;

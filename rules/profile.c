@@ -220,6 +220,9 @@ static int resolve(struct engine *eng, struct profile *p, struct err *err)
 			      &p->settings, err) < 0 ||
 	    inherit_rules(p, err) < 0)
 		return -1;
+	assert(setting_count <= SETTINGS_MAX);
+	for (size_t i = 0; i < setting_count; i++)
+		p->setting_lines[i] = settings_line(&p->at, settings[i].name);
 	digest(eng, p);
 	if (set_check_modes(eng, p, err) < 0)
 		return -1;
@@ -311,6 +314,63 @@ const char *profile_file(const struct profile *p)
 int profile_line(const struct profile *p)
 {
 	return p->at.line;
+}
+
+/* --- comparing --- */
+
+const char *profile_setting_at(size_t i)
+{
+	return i < setting_count ? settings[i].name : NULL;
+}
+
+static size_t index_of(const char *setting)
+{
+	size_t i = 0;
+
+	while (i < setting_count && strcmp(settings[i].name, setting) != 0)
+		i++;
+	assert(i < setting_count);
+	return i;
+}
+
+const struct profile *profile_origin(const struct profile *p, const char *setting, int *ret_line)
+{
+	size_t i = index_of(setting);
+
+	for (; p; p = p->parent)
+		if (jv_get(&p->given, setting)) {
+			*ret_line = p->setting_lines[i];
+			return p;
+		}
+	return NULL;
+}
+
+/* All standard checks, each in the mode that holds for it. */
+static bool modes_within(const struct profile *outer, const struct profile *inner)
+{
+	for (size_t i = 0; i < ITEMS_MAX; i++)
+		if (inner->check_modes[i] > outer->check_modes[i])
+			return false;
+	return inner->mode <= outer->mode;
+}
+
+enum relation profile_compare(const struct profile *first, const struct profile *second,
+			      const char *setting, struct arena *a)
+{
+	const struct setting *s = &settings[index_of(setting)];
+	const struct jv *x = jv_get(&first->settings, setting);
+	const struct jv *y = jv_get(&second->settings, setting);
+	bool modes = s->kind == KIND_MODE || s->kind == KIND_MODES, less, more;
+
+	if ((!x && !y) || (x && y && jv_equal(x, y)))
+		return RELATION_EQUAL;
+	if (s->kind == KIND_STRING)
+		return RELATION_OTHER;
+	less = modes ? modes_within(first, second) : settings_within(s, x, y, a);
+	more = modes ? modes_within(second, first) : settings_within(s, y, x, a);
+	if (less && more)
+		return RELATION_OTHER;
+	return less ? RELATION_TIGHTER : more ? RELATION_LOOSER : RELATION_BOTH;
 }
 
 bool profile_rule_at(const struct engine *eng, const struct profile *p, size_t i,

@@ -76,6 +76,11 @@ static int line_of(const struct place *at, const char *setting)
 	return at->line;
 }
 
+int settings_line(const struct place *at, const char *setting)
+{
+	return line_of(at, setting);
+}
+
 int settings_blame(const struct place *at, const char *setting, struct err *err)
 {
 	if (*setting)

@@ -386,3 +386,45 @@ int settings_complete(const struct place *at, const struct jv *given, const stru
 		jv_set(a, ret, "networks", jv_array());
 	return arena_spent(a) ? err_set(err, ERR_LIMIT, "profiles take too much memory") : 0;
 }
+
+/* --- comparing two profiles of which none extends the other --- */
+
+/* A limit that is not there is no limit. */
+static bool limits_within(const struct jv *outer, const struct jv *inner)
+{
+	for (size_t i = 0; i < outer->count; i++) {
+		const struct jv *it = jv_get_span(inner, outer->members[i].key);
+
+		if (!it || it->i > outer->members[i].value.i)
+			return false;
+	}
+	return true;
+}
+
+static bool holds_all(const struct jv *list, const struct jv *words)
+{
+	for (size_t i = 0; i < words->count; i++)
+		if (!has_word(list, words->items[i].str))
+			return false;
+	return true;
+}
+
+bool settings_within(const struct setting *s, const struct jv *outer, const struct jv *inner,
+		     struct arena *a)
+{
+	struct err err = {0};
+	struct meeting m = {s, outer, inner, "", a, &err};
+	struct jv unused;
+
+	if (!outer || !inner)
+		return s->kind == KIND_EGRESS ? !outer : outer == inner;
+	if (jv_equal(outer, inner))
+		return true;
+	if (s->kind == KIND_LIMITS)
+		return limits_within(outer, inner);
+	if (s->kind == KIND_STRINGS && s->merge == MERGE_BOTH)
+		return holds_all(inner, outer);
+	if (s->kind == KIND_STRING || s->kind == KIND_EGRESS || s->kind == KIND_MODES)
+		return false;
+	return meet(&m, &unused) == 0;
+}

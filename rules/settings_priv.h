@@ -73,6 +73,16 @@ int settings_check(const struct place *at, const struct jv *raw, struct arena *a
 int settings_complete(const struct place *at, const struct jv *given, const struct jv *parent,
 		      struct arena *a, struct jv *ret, struct err *err);
 
+/*
+ * Whether inner, an effective value of this setting, grants no more than outer
+ * does.  False when in doubt.  NULL is a value that is not there (egress).
+ */
+bool settings_within(const struct setting *s, const struct jv *outer, const struct jv *inner,
+		     struct arena *a);
+
+/* The line on which a profile says a setting; that of the profile if it does not. */
+int settings_line(const struct place *at, const char *setting);
+
 /* Puts "file:line: profile "x": setting: " before the message; line is that of the setting. */
 int settings_blame(const struct place *at, const char *setting, struct err *err);
 

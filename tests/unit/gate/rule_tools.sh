@@ -108,4 +108,59 @@ bad "names no image" 'test "x" { docker = { "run", "--rm" } }'
 bad "now is a day" 'test "x" { docker = { "pull", "alpine" }, now = "soon" }'
 bad "not one request" 'test "x" { request = "GET /_ping HTTP/1.1\nContent-Length: 0\n\nGET /_ping HTTP/1.1\nHost: x\n\n" }'
 
+# --- profile diff, profile show ---
+
+mkdir d
+cat > d/p.lua <<'END'
+local function tag(req) return get(req.workload, "image.tag") end
+return {
+	profile "base" { operations = { "read", "container.run" }, images = { "reg.example/**" }, limits = { memory = "2GiB" },
+		rule("no-latest", function(req) if tag(req) == "latest" then deny("no") end end) },
+	profile "less" { extends = "base", images = { "reg.example/team/*" }, limits = { memory = "1GiB", pids = 9 },
+		rule("more", function() end) },
+	profile "apart" { operations = { "read", "exec" }, images = { "reg.example/team/*", "alpine" }, users = "any",
+		exception { rule = "image", when = { ["identity.name"] = "x" }, owner = "o", ticket = "T-1", reason = "r", expires = "2999-01-01" } },
+	profile "unlimited" { operations = { "read", "container.run" }, images = { "reg.example/**" },
+		rule("no-latest", function() end) },
+	profile "trial" { operations = { "read", "container.run" }, images = { "reg.example/**" }, limits = { memory = "2GiB" },
+		mode = "shadow", modes = { image = "enforce" },
+		rule("no-latest", { mode = "shadow" }, function() end) },
+}
+END
+cat > d.conf <<END
+log { dir = "$dir/log" }
+profiles { "d" }
+backend "e" { kind = "docker", address = "unix://$dir/e" }
+listener "l" { socket = "$dir/l", otherwise = "base" }
+END
+expect 0 "grants no more than the first" profile diff --config d.conf base less
+expect 0 "^tighter *images *- \"reg.example/\*\*\"  + \"reg.example/team/\*\"" profile diff --config d.conf base less
+expect 0 "^tighter *limits" profile diff --config d.conf base less
+expect 0 "^tighter *rule more *is new" profile diff --config d.conf base less
+expect 0 "!^equal" profile diff --config d.conf base less
+expect 0 '"relation":"equal","what":"rule no-latest"' profile diff --config d.conf base less --json
+expect 1 "^looser *images" profile diff --config d.conf less base
+expect 1 "^looser *rule more *is not there" profile diff --config d.conf less base
+expect 1 "^both *operations" profile diff --config d.conf base apart
+expect 1 "^both *images" profile diff --config d.conf base apart
+expect 1 "^looser *users" profile diff --config d.conf base apart
+expect 1 "^looser *exception image *has T-1 of o, until 2999" profile diff --config d.conf base apart
+expect 1 "^tighter *exception image" profile diff --config d.conf apart base
+expect 1 "^looser *limits" profile diff --config d.conf base unlimited
+expect 1 "^undecided *rule no-latest" profile diff --config d.conf base unlimited
+expect 1 "^looser *mode " profile diff --config d.conf base trial
+expect 0 "grants no more" profile diff --config d.conf base base
+mkdir d2; sed 's/2GiB/3GiB/' d/p.lua > d2/p.lua; sed 's/{ "d" }/{ "d2" }/' d.conf > d2.conf
+expect 1 "^looser *limits" profile diff --config d.conf --other d2.conf base base
+expect 1 "^undecided *rule no-latest" profile diff --config d.conf --other d2.conf base base
+expect 2 "no profile is called" profile diff --config d.conf base nobody
+expect 2 "name two" profile diff --config d.conf base
+
+expect 0 "^limits .*1073741824.*(p.lua:5)" profile show less --config d.conf
+expect 0 "^users .*nonroot.*(default)" profile show less --config d.conf
+expect 0 "^operations\|^rule *no-latest, enforce *(p.lua:4)" profile show less --config d.conf
+expect 0 "^exception *image until 2999-01-01, T-1 for o: r" profile show apart --config d.conf
+expect 0 '"operations":"base"' profile show less --config d.conf --json
+expect 0 '"images":"less"' profile show less --config d.conf --json
+
 exit $failed
