@@ -1,6 +1,7 @@
 #include "gate/command.h"
 
 #include "gate/config.h"
+#include "gate/lint.h"
 #include "gate/nearest.h"
 #include "gate/privs.h"
 #include "rules/operation.h"
@@ -47,6 +48,13 @@ static void list_tests(FILE *out)
 #undef KEY
 }
 
+static void list_lint(FILE *out)
+{
+	for (int c = 0; c < LINT_COUNT; c++)
+		fprintf(out, "%-20s %-8s %s. %s\n", lint_code_name(c),
+			lint_level_name(lint_level_of(c)), lint_why(c), lint_fix(c));
+}
+
 static void list_syscalls(FILE *out)
 {
 	struct privs_row row;
@@ -62,6 +70,7 @@ static const struct {
 	{"config", "every word and key of the configuration", config_help},
 	{"settings", "every setting of a trust profile", list_settings},
 	{"tests", "what a row of a rule test may say", list_tests},
+	{"lint", "every mistake that lint looks for", list_lint},
 	{"operations", "everything that can be asked for", list_operations},
 	{"reasons", "every reason for which a request is refused", list_reasons},
 	{"syscalls", "what each process may still ask of the kernel", list_syscalls},

@@ -223,6 +223,7 @@ struct exception_view {
 	const char *profile, *rule, *owner, *ticket, *reason, *expires, *file;
 	int line;
 	int64_t ends; /* the first second, since 1970, in which it does not hold */
+	bool always;  /* its condition is only that some fact is there */
 };
 
 bool engine_exception_at(const struct engine *eng, size_t i, struct exception_view *ret);
@@ -233,7 +234,13 @@ struct rule_view {
 	int line;
 	bool is_check;
 	enum rule_mode mode; /* in this profile */
+	bool has_mode;       /* of its own */
+	bool inherited, examples;
+	bool reached; /* the profile grants something that it concerns */
 };
+
+/* Whether one entry of a list grants all that another one does. */
+bool profile_entry_within(const char *setting, const struct jv *outer, const struct jv *inner);
 
 /* How a profile stands to another in one respect: what the second grants beside the first. */
 enum relation {

@@ -217,6 +217,20 @@ int exception_check_all(struct engine *eng, struct err *err)
 	return 0;
 }
 
+/* Every value that is asked for is a glob of stars, and no word of the violation narrows it. */
+static bool holds_always(const struct exception *x)
+{
+	if (x->function != LUA_NOREF || *x->field || *x->value || *x->code)
+		return false;
+	for (size_t i = 0; i < x->when.count; i++) {
+		const struct jv *v = &x->when.members[i].value;
+
+		if (v->kind != JV_STRING || strspn(v->str.at, "*") != v->str.len)
+			return false;
+	}
+	return true;
+}
+
 bool engine_exception_at(const struct engine *eng, size_t i, struct exception_view *ret)
 {
 	const struct exception *x = &eng->exceptions[i];
@@ -231,7 +245,8 @@ bool engine_exception_at(const struct engine *eng, size_t i, struct exception_vi
 				       x->expires,
 				       x->file,
 				       x->line,
-				       x->ends};
+				       x->ends,
+				       holds_always(x)};
 	return true;
 }
 

@@ -318,6 +318,11 @@ int profile_line(const struct profile *p)
 
 /* --- comparing --- */
 
+bool profile_entry_within(const char *setting, const struct jv *outer, const struct jv *inner)
+{
+	return settings_entry_within(setting, outer, inner);
+}
+
 const char *profile_setting_at(size_t i)
 {
 	return i < setting_count ? settings[i].name : NULL;
@@ -381,7 +386,19 @@ bool profile_rule_at(const struct engine *eng, const struct profile *p, size_t i
 	if (i >= eng->check_count + p->item_count)
 		return false;
 	it = i < eng->check_count ? &eng->items[i] : p->items[i - eng->check_count];
-	*ret = (struct rule_view){it->name, it->doc, it->file, it->line, it->is_check, p->mode};
+	*ret = (struct rule_view){.name = it->name,
+				  .doc = it->doc,
+				  .file = it->file,
+				  .line = it->line,
+				  .is_check = it->is_check,
+				  .mode = p->mode,
+				  .has_mode = it->has_mode,
+				  .examples = it->match.count || it->not_match.count,
+				  .inherited = i >= eng->check_count &&
+					       i - eng->check_count < p->inherited_count};
+	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++)
+		ret->reached = ret->reached || (op_set_has(&it->concerns, (enum operation)op) &&
+						op_set_has(&p->granted, (enum operation)op));
 	if (it->has_mode)
 		ret->mode = it->mode;
 	else if (it->is_check)

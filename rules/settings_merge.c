@@ -428,3 +428,8 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 		return false;
 	return meet(&m, &unused) == 0;
 }
+
+bool settings_entry_within(const char *setting, const struct jv *outer, const struct jv *inner)
+{
+	return outer->kind == inner->kind && covers_of(setting)(outer, inner);
+}

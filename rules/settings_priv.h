@@ -80,6 +80,9 @@ int settings_complete(const struct place *at, const struct jv *given, const stru
 bool settings_within(const struct setting *s, const struct jv *outer, const struct jv *inner,
 		     struct arena *a);
 
+/* The same for single entries of a list. */
+bool settings_entry_within(const char *setting, const struct jv *outer, const struct jv *inner);
+
 /* The line on which a profile says a setting; that of the profile if it does not. */
 int settings_line(const struct place *at, const char *setting);
 

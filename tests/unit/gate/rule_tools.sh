@@ -163,4 +163,65 @@ expect 0 "^exception *image until 2999-01-01, T-1 for o: r" profile show apart -
 expect 0 '"operations":"base"' profile show less --config d.conf --json
 expect 0 '"images":"less"' profile show less --config d.conf --json
 
+# --- lint: each mistake by itself, in the third line of a profile that is fine otherwise ---
+
+mkdir l
+lint_file() {
+	rm -f l/*.lua
+	{
+		printf 'return profile "p" { doc = "x", images = { "reg.example/team/app" }, harden = true,\n'
+		printf 'operations = { "read", "container.run" }, limits = { memory = "1GiB", pids = 9 },\n'
+		printf '%s\n}\n' "$1"
+	} > l/p.lua
+	[ "${2:-}" = alone ] || : > l/p_test.lua
+}
+mistake() { # STATUS CODE LINE: it is found there, and not where a comment says that it is meant
+	lint_file "$3" "${4:-}"
+	expect "$1" "^l/p.lua:3: [a-z]* \\[$2\\]" lint l
+	lint_file "$3 -- lint: ok $2" "${4:-}"
+	expect 0 "!\\[$2\\]" lint l
+}
+rule='rule("r", { doc = "x" }, function(req)'
+except='exception { owner = "o", ticket = "t", reason = "r", rule = "image",'
+lint_file ''
+expect 0 "^0 errors, 0 warnings, 0 hints" lint l
+mistake 1 no_word "$rule local x = os.time() end)"
+mistake 1 no_word "$rule if req.backend:find(\"x\") then deny(\"x\") end end)"
+mistake 1 reason_unknown "$rule deny(\"x\", { reason = \"imge\" }) end)"
+mistake 1 index_by_comparison "$rule local T = {} local x = T[1 < 2] end)"
+mistake 1 bitwise_constant "$rule local x = 1 ~ (2 or 3) end)"
+mistake 1 rule_never 'rule("r", { doc = "x", operations = { "image.push" } }, function() end)'
+mistake 1 exception_expired "$except when = { backend = \"x\" }, expires = \"2020-01-01\" }"
+mistake 1 exception_soon "$except when = { backend = \"x\" }, expires = \"$(date -ud '+9 days' +%F)\" }"
+mistake 1 exception_long "$except when = { backend = \"x\" }, expires = \"2999-01-01\" }"
+mistake 1 exception_always "$except when = { backend = \"*\" }, expires = \"$(date -ud '+99 days' +%F)\" }"
+mistake 1 network_any 'networks = { "*" }'
+mistake 1 port_any 'ports = { "0.0.0.0" }'
+mistake 1 label_any 'labels = { "**" }'
+mistake 1 capability_strong 'capabilities = { "SYS_ADMIN" }'
+mistake 1 entry_shadowed 'networks = { "team-*", "team-a" }'
+mistake 1 mount_wide 'mounts = { { "/etc" } }'
+mistake 0 mount_shared 'mounts = { { "/srv/x", "rw" } }'
+mistake 1 root_unheld 'users = "any"'
+mistake 1 not_enforced 'mode = "shadow"'
+mistake 1 not_enforced 'modes = { image = "warn" }'
+mistake 0 deep_read "$rule if req.workload.image.tag == \"x\" then deny(\"x\") end end)"
+mistake 0 no_doc 'rule("r", {}, function() end)'
+mistake 0 no_examples 'rule("r", { doc = "x" }, function() end)' alone
+lint_file "$rule end) -- os.time() in a comment, and \"*.com\""
+expect 0 "^0 errors, 0 warnings, 0 hints" lint l
+lint_file "$rule deny(\"os.time() (2 or 3) T[1 < 2]\") end)"
+expect 0 "^0 errors, 0 warnings, 0 hints" lint l
+
+whole() { rm -f l/*.lua; printf '%s\n' "$3" > l/p.lua; expect "$1" "^l/p.lua:[12]: [a-z]* \\[$2\\]" lint l; }
+whole 1 does_not_load 'return profile "p" { imags = {} }'
+whole 1 public_suffix 'return profile "p" { egress = { "*.co.uk:443" } }'
+whole 1 image_any 'return profile "p" { images = { "**" } }'
+whole 1 image_hub 'return profile "p" { images = { "docker.io/**" } }'
+whole 0 image_latest 'return profile "p" { images = { "alpine:latest" } }'
+whole 1 no_limits 'return profile "p" { operations = { "container.run" } }'
+whole 0 no_harden 'return profile "p" { limits = { memory = "1GiB", pids = 9 }, operations = { "container.run" } }'
+expect 0 '"code":"no_harden".*"fix":' lint --json l
+expect 2 "no \*.lua" lint empty
+
 exit $failed
