@@ -68,20 +68,27 @@ class Place:
         proc.output(["rm", "-rf", self.folder])
 
     def ryuk(self):
-        """Imports, once, an image of ryuk.py and the distribution's Python; returns what it is called.
+        """The image that testcontainers asks for: ryuk.py and the distribution's Python."""
+        return self.with_program(RYUK, PYTHON, f"/usr/lib/{Path(PYTHON).name}", changes=(
+            f'CMD ["{PYTHON}", "/ryuk.py"]', "ENV RYUK_RECONNECTION_TIMEOUT=1s",
+            "LABEL org.testcontainers.ryuk=true"))
 
-        The name is the one that testcontainers asks for.
-        """
-        if self.direct("image", "inspect", RYUK).status:
-            libraries = re.findall(r"(/\S+) \(0x", proc.output(["ldd", PYTHON]))
-            archive = self.folder / "ryuk.tar"
-            proc.output(["tar", "-chf", str(archive), "--exclude=test", "--exclude=dist-packages",
-                         "-C", str(HERE), "ryuk.py", "-C", "/", *(path[1:] for path in (
-                             PYTHON, f"/usr/lib/{Path(PYTHON).name}", *libraries))])
-            self.direct("import", "-c", f'CMD ["{PYTHON}", "/ryuk.py"]', "-c",
-                        "ENV RYUK_RECONNECTION_TIMEOUT=1s", "-c",
-                        "LABEL org.testcontainers.ryuk=true", str(archive), RYUK).want()
-        return RYUK
+    def with_program(self, image, program, *more, changes=()):
+        """Imports, once, an image of busybox, ryuk.py, a program of this machine and what it needs."""
+        if self.direct("image", "inspect", image).status:
+            libraries = re.findall(r"(/\S+) \(0x", proc.output(["ldd", program]))
+            root, archive = self.folder / "root", self.folder / "image.tar"
+            proc.output(["rm", "-rf", root])
+            dockerd.make_root(root)
+            # Of a file that is here and there the last one counts.
+            proc.output(["tar", "-chf", archive, "--exclude=test", "--exclude=dist-packages",
+                         "-C", HERE, "ryuk.py", "-C", "/", *(path[1:] for path in (
+                             program, *more, *libraries))])
+            proc.output(["tar", "-rf", archive, "--owner=0", "--group=0", "-C", root, "."])
+            options = [word for change in ("ENV PATH=/bin:/usr/bin", *changes)
+                       for word in ("-c", change)]
+            self.direct("import", *options, archive, image).want()
+        return image
 
     def clients(self):
         """Every docker program of this machine."""

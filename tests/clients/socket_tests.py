@@ -1,5 +1,6 @@
 """What containers have for a socket, whatever happens to the gate; each test gets the place."""
 
+import json
 import os
 import socket
 import subprocess
@@ -8,7 +9,7 @@ import sys
 from kit import proc
 from kit.ids import covers
 from kit.proc import Trouble
-from place import PYTHON
+from place import APP, PYTHON
 
 # In a container: asks whoever listens on the socket for a ping, prints the status.
 PING = """
@@ -65,6 +66,36 @@ class Manager:
 
 def pinged(place, name, status="200"):
     place.direct("exec", name, PYTHON, "-c", PING).want(out=status)
+
+
+@covers("I20")
+def test_docker_in_a_container(place):
+    """A job's container uses docker: what it starts is the job's, and it sees and may do no more."""
+    image = place.with_program("docker-cli:1", "/usr/bin/docker", changes=['CMD ["sleep", "600"]'])
+    place.run("docker", "create", "--name", "of-another", APP).want()
+    place.run("docker", "run", "-d", "--name", "job", "-v", "/var/run/docker.sock:/var/run/docker.sock:ro", image,
+              env={"DOCKER_HOST": f"unix://{place.gate.folder}/tests.sock"}).want()
+
+    def inside(*arguments):
+        return place.direct("exec", "job", "docker", *arguments)
+
+    if inside("ps", "-a", "--format", "{{.Names}}").want().out != "job\n":
+        raise Trouble("what belongs to others is seen")
+    inside("rm", "-f", "of-another").want(errors="o such container")
+    place.direct("inspect", "of-another").want()
+    inside("run", "--rm", "busybox:latest", "echo", "from-inside").want(out="from-inside\n")
+    inside("run", "-d", "--name", "inner", "-v", "/var/run/docker.sock:/s", "busybox:latest", "sleep", "600").want()
+    inside("exec", "inner", "ls", "/s").want(out="/s\n")
+    found = json.loads(place.direct("inspect", "inner").want().out)[0]
+    if found["Config"]["Labels"]["sallyport.owner"] != "tests" or (
+            found["HostConfig"]["Binds"] != [f"{place.gate.folder}/own/ryuk.sock:/s"]):
+        raise Trouble(f"inner is {found}")
+    for options, reason in ((("--privileged",), "privileged"), (("-v", "/:/host"), "bind"),
+                            (("-v", f"{place.gate.folder}/own:/own"), "bind_protected"),
+                            (("-v", "/run:/run"), "bind_protected")):
+        place.refused(inside("run", "--rm", *options, "busybox:latest", "id").want(125).errors, reason)
+    inside("rm", "-f", "inner").want(out="inner\n")
+    place.direct("rm", "-f", "job", "of-another").want()
 
 
 def ping_later(place, name):
