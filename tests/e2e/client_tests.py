@@ -83,13 +83,14 @@ def test_attach(client, _world):
 
 
 def test_logs(client, _world):
-    name = client.sleeper(command=("sh", "-c",
-                                   "echo one; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo two"))
+    # By a signal: an exec whose container ends meanwhile is left open by the engine on gVisor, gate or no gate.
+    name = client.sleeper(command=("sh", "-c", "trap 'echo two; exit 0' TERM; echo one; "
+                                               "while :; do sleep 0.05; done"))
     process = client.start("logs", "-f", name)
     lines = lines_of(process)
     if next(lines) != "one":
         raise Trouble("the first line of the log did not come")
-    client.docker("exec", name, "touch", "/tmp/go").want()
+    client.docker("kill", "-s", "TERM", name).want()
     if next(lines) != "two":
         raise Trouble("the second line of the log did not come")
     try:
