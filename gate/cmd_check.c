@@ -2,6 +2,7 @@
 #include "gate/command.h"
 
 #include "gate/base/io.h"
+#include "gate/explain.h"
 #include "gate/serve.h"
 #include "proxy/worker.h"
 
@@ -78,13 +79,25 @@ static int open_and_judge(const struct proxy_conf *conf, struct check_request *r
 	return answer;
 }
 
+static void explain_more(const struct check_request *req, const struct jv *facts, const char *op,
+			 const struct decision *d)
+{
+	if (d->judged)
+		explain_rules(req->trace, req->out);
+	explain_changes(facts, op, d, req->out);
+	req->trace->count = 0;
+}
+
 static int check(const struct args *args, bool explain)
 {
+	static struct engine_trace trace;
 	struct check_request req = {
 		.listener = args->listener,
 		.identity = args->identity ? args->identity : "",
 		.explain = explain,
 		.out = stdout,
+		.trace = explain ? &trace : NULL,
+		.more = explain ? explain_more : NULL,
 	};
 	struct arena *a = arena_create(FACTS_ARENA_MAX);
 	struct err err = {0};
@@ -92,7 +105,9 @@ static int check(const struct args *args, bool explain)
 	struct jv facts;
 	int answer;
 
-	if (!args->rest_count)
+	if (!args->listener)
+		err_set(&err, ERR_INPUT, "name a listener, with --listener NAME");
+	else if (!args->rest_count)
 		err_set(&err, ERR_INPUT, "name a file with HTTP requests, or '-'");
 	else if (!a)
 		err_set(&err, ERR_SYSTEM, "no memory");
@@ -115,5 +130,5 @@ int run_check(const struct args *args)
 
 int run_explain(const struct args *args)
 {
-	return check(args, true);
+	return args->id ? explain_id(args) : check(args, true);
 }

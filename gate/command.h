@@ -57,6 +57,9 @@ int command_parse(const struct command *c, int argc, char *const *argv, struct a
 int command_run(const struct command *c, const struct args *args);
 void command_help(const struct command *c, FILE *out);
 
+/* explain --id: a decision in the log, judged again.  Belongs to `explain`. */
+int explain_id(const struct args *args);
+
 /* Says what went wrong on stderr and returns EXIT_CANNOT. */
 int command_failed(const struct err *err);
 

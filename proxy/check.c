@@ -153,12 +153,15 @@ static void print_people(struct exchange *x, FILE *out)
 	if (warnings.count)
 		print_tree("warnings", &warnings, out);
 	fprintf(out, "  verdict    %s\n", verdict_name(d->verdict));
-	if (!d->violations.count)
-		return;
-	buf_init(&text, 65536);
-	refusal_message(x, &text);
-	fprintf(out, "  %.*s\n", SPAN_FMT(buf_span(&text)));
-	buf_fini(&text);
+	if (d->violations.count) {
+		buf_init(&text, 65536);
+		refusal_message(x, &text);
+		fprintf(out, "  %.*s\n", SPAN_FMT(buf_span(&text)));
+		buf_fini(&text);
+	}
+	if (x->worker->check->req->more)
+		x->worker->check->req->more(x->worker->check->req, x->has_facts ? &x->facts : NULL,
+					    operation_name(x->call.op), d);
 }
 
 void check_print(struct exchange *x)

@@ -39,6 +39,10 @@ struct check_request {
 	struct span text;
 	bool explain;               /* for people instead of JSON */
 	struct engine_trace *trace; /* filled by each judgement; may be NULL */
+	/* Called behind what is explained of a request, if set; facts: NULL if no rule was asked.
+	 */
+	void (*more)(const struct check_request *req, const struct jv *facts, const char *op,
+		     const struct decision *d);
 	FILE *out;
 };
 

@@ -178,13 +178,18 @@ class Peer(threading.Thread):
     # What any connection can do.
 
     def do_let(self, args, _):
-        """let NAME = json PATH | header NAME"""
+        """let NAME = json PATH [~ REGEX] | header NAME; of a regex its first group"""
         if args[2] == "header":
             value = self.head.get(args[3])
         else:
             value = at(json.loads(self.whole_body()), args[3])
         if value is None:
             raise Trouble(f"nothing to keep as {args[0]}")
+        if len(args) > 5 and args[4] == "~":
+            found = re.search(args[5], value)
+            if not found:
+                raise Trouble(f"'{value}' has nothing to keep as {args[0]}")
+            value = found[1]
         self.stage.values[str(args[0])] = plain(value)
 
     def whole_body(self):

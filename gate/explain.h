@@ -1,0 +1,15 @@
+/*
+ * explain.h - what each rule said of a request, and the smallest change that would let it pass.
+ */
+#ifndef GATE_EXPLAIN_H
+#define GATE_EXPLAIN_H
+
+#include "rules/engine.h"
+
+#include <stdio.h>
+
+/* facts: NULL if the rules were not asked.  trace: what they said. */
+void explain_rules(const struct engine_trace *trace, FILE *out);
+void explain_changes(const struct jv *facts, const char *op, const struct decision *d, FILE *out);
+
+#endif
