@@ -1,0 +1,46 @@
+-- Builds: what a Dockerfile takes, fetches and is called, and BuildKit's tunnels.
+
+local base = { given = "reg.example/team/app:1", name = "reg.example/team/app", tag = "1" }
+
+local function build(parts)
+	local of = { runs = false, images = { base }, urls = {}, taken = {} }
+	for key, value in pairs(parts or {}) do of[key] = value end
+	return { operation = "image.build", workload = { build = of, names = { "reg.example/mine:1" } } }
+end
+
+-- What its steps would be: containers as the engine makes them, nothing added.
+local step = {
+	privileged = false, capabilities = { add = {} }, security = {}, proc_paths = "default",
+	user = { root = false, groups = {} }, namespaces = {}, devices = {}, mounts = {}, volumes_from = {},
+	network = { mode = "none", endpoints = {}, ports = {}, hosts = {}, links = {} },
+	sysctls = {}, limits = { lifted = {} }, annotations = {}, storage_options = {}, restart = "no",
+	isolation = { level = "process", base = "process", runtime = "runc" },
+}
+
+defaults { profile = "builder", identity = { name = "ann", uid = 1000 }, facts = { workload = step } }
+
+test "from an image of the list" { facts = build(), expect = "allow" }
+test "from another one" {
+	facts = build { images = { base, { given = "evil", name = "docker.io/library/evil", tag = "latest" } } },
+	reason = "image",
+}
+test "one that fetches a URL" {
+	facts = build { urls = { { value = "http://169.254.169.254/", field = "Dockerfile:3" } } },
+	reason = "import_url", field = "Dockerfile:3",
+}
+test "one that takes the name of somebody's image" {
+	facts = build { taken = { "reg.example/theirs:1" } }, reason = "image_retag",
+}
+test "one of which nobody knows what it fetches" {
+	facts = build(), absent = { "workload.build.urls" }, reason = "fact_unknown",
+}
+test "BuildKit, where nobody takes what he cannot see" {
+	facts = { operation = "image.build", workload = { opaque = "buildkit" } }, reason = "buildkit",
+}
+test "BuildKit, where the profile takes it" {
+	profile = "opaque", facts = { operation = "system.session", workload = { opaque = "buildkit" } }, expect = "allow",
+}
+test "BuildKit, which would reach a network that is not granted" {
+	profile = "opaque-closed", facts = { operation = "system.session", workload = { opaque = "buildkit" } },
+	reason = "buildkit",
+}
