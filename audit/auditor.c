@@ -1,5 +1,7 @@
 #include "audit/auditor_priv.h"
 
+#include "audit/requests_priv.h"
+
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 
@@ -24,7 +26,10 @@ static int tell_start(struct auditor *a, const char *build, const struct audit_l
 		      struct err *err)
 {
 	char torn_hash[HASH_HEX_LEN + 1];
-	struct record start = {.type = RECORD_GATE_START, .text = build, .count = a->open.count};
+	struct record start = {.type = RECORD_GATE_START,
+			       .text = build,
+			       .count = a->open.count,
+			       .tsync = auditor_tsync()};
 	struct record recover = {.type = RECORD_GATE_RECOVER,
 				 .text = "the last run did not end with gate_stop"};
 	struct record alarm = {.type = RECORD_LOG_ALARM,
@@ -39,7 +44,13 @@ static int tell_start(struct auditor *a, const char *build, const struct audit_l
 		hash_hex(&found->tail_hash, torn_hash);
 		recover.sha256 = torn_hash;
 	}
+	struct record aside = {.type = RECORD_GATE_RECOVER,
+			       .text = "damage was accepted: a new log begins",
+			       .cause = a->aside_why.msg,
+			       .file = a->aside};
+
 	if (audit_log_add_own(a->log, &start) < 0 ||
+	    (*a->aside && audit_log_add_own(a->log, &aside) < 0) ||
 	    (!found->fresh && (!found->ended || found->tail.bytes) &&
 	     audit_log_add_own(a->log, &recover) < 0) ||
 	    (found->not_looked_for && audit_log_add_own(a->log, &alarm) < 0))
@@ -78,7 +89,25 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	if (!a->log)
 		return -1;
 	a->covered = a->signing.last_size;
+	requests_open(a->log->dir_fd);
+	auditor_watch_clock(a);
 	return tell_start(a, conf->build, &found, err);
+}
+
+/* What could not be gone on with is set aside, once, and a new log begins. */
+static int accept_damage(struct auditor *a, const struct auditor_conf *conf, struct err *err)
+{
+	if (err->kind != ERR_INPUT || a->log)
+		return -1;
+	a->aside_why = *err;
+	signing_close(&a->signing);
+	signing_init(&a->signing);
+	if (place_set_aside(conf->dir, a->aside, err) < 0)
+		return -1;
+	free(a->answers);
+	close(a->epoll_fd);
+	open_set_fini(&a->open);
+	return open_parts(a, conf, err);
 }
 
 struct auditor *auditor_open(const struct auditor_conf *conf, struct err *err)
@@ -97,8 +126,11 @@ struct auditor *auditor_open(const struct auditor_conf *conf, struct err *err)
 	signing_init(&a->signing);
 	open_set_init(&a->open, OPEN_MAX);
 	ignore_signals(a);
-	if (open_parts(a, conf, err) == 0)
-		return a;
+	if (conf->unsafe_fs || place_check_fs(conf->dir, err) == 0) {
+		if (open_parts(a, conf, err) == 0 ||
+		    (conf->accept_damage && accept_damage(a, conf, err) == 0))
+			return a;
+	}
 	auditor_close(a);
 	return NULL;
 }
@@ -253,6 +285,8 @@ static void do_what_is_due(struct auditor *a)
 	if (a->now_ms >= a->check_at_ms) {
 		a->check_at_ms = a->now_ms + CHECK_MS;
 		tell_refused(a);
+		auditor_watch_clock(a);
+		requests_take(a->log->dir_fd, auditor_on_request, a);
 		if (!auditor_sealed(a))
 			audit_log_check(a->log, &a->why);
 	}

@@ -7,6 +7,7 @@
 
 #include "audit/auditor.h"
 #include "audit/log_priv.h"
+#include "audit/place_priv.h"
 #include "audit/signing_priv.h"
 #include "audit/wire_priv.h"
 #include "gate/base/frame.h"
@@ -61,6 +62,10 @@ struct auditor {
 	uint64_t covered;           /* records that the newest checkpoint, and its record, cover */
 	uint64_t unsigned_since_ms; /* checkpoints fail; 0: they do not */
 	bool unpublished_told;
+	int64_t clock_offset; /* of the clock from the time since boot */
+	bool clock_known;
+	char aside[PLACE_ASIDE_MAX]; /* where a damaged log was moved just now, or "" */
+	struct err aside_why;
 	bool stop;
 	struct err why;
 	struct sigaction old_actions[AUDITOR_SIGNALS];
@@ -97,6 +102,14 @@ void auditor_give_up(struct auditor *a, uint32_t owner, const char *why);
 /* Commits and signs the tree, if there is something new; record: says so in the log. */
 void auditor_checkpoint(struct auditor *a, bool record);
 bool auditor_checkpoint_due(const struct auditor *a);
+
+/* --- watch.c --- */
+
+struct request;
+
+const char *auditor_tsync(void); /* does the kernel call the clock synchronised? */
+void auditor_watch_clock(struct auditor *a);
+void auditor_on_request(void *arg, const struct request *request);
 
 /* --- session.c --- */
 

@@ -1,6 +1,7 @@
 #include "audit/history_priv.h"
 #include "audit/log_priv.h"
 #include "audit/pairing_priv.h"
+#include "audit/place_priv.h"
 
 #include "gate/base/auto.h"
 
@@ -37,8 +38,8 @@ static int damaged(struct err *err, const char *segment, uint64_t seq, const cha
 	return err_set(
 		err, ERR_INPUT,
 		"the audit log is damaged: %s, record %llu: %s; nothing was changed; run "
-		"`sallyport audit verify`, then keep the folder elsewhere: an empty one begins "
-		"a new log",
+		"`sallyport audit verify`, then start once with --accept-damage, which keeps it "
+		"in a folder of its own and begins a new log",
 		segment, (unsigned long long)seq, what);
 }
 
@@ -418,7 +419,9 @@ static int open_or_begin(struct audit_log *l, const struct audit_log_conf *conf,
 	struct segments all;
 	int result;
 
-	if (lock_directory(l, err) < 0 || segments_list(l->dir_fd, &all, err) < 0)
+	if (lock_directory(l, err) < 0 ||
+	    place_origin(l->dir_fd, conf->origin, l->writer.origin, err) < 0 ||
+	    segments_list(l->dir_fd, &all, err) < 0)
 		return -1;
 	if (open_signing(l, conf, &all, err) < 0) {
 		result = -1;

@@ -57,7 +57,7 @@ static int read_signer(const struct signing *s, const char *name, struct note_si
 	if (line.len && line.at[line.len - 1] == '\n')
 		line.len--;
 	if (got > 0 && !note_signer_parse(line, ret))
-		got = err_set(err, ERR_CONFIG, "%s is no signing key", name);
+		got = err_set(err, ERR_INPUT, "%s is no signing key", name);
 	if (text.mem)
 		explicit_bzero(text.mem, text.size);
 	buf_fini(&text);
@@ -87,7 +87,7 @@ static int open_key(struct signing *s, bool fresh, struct err *err)
 	int got = read_signer(s, KEY_FILE, &signer, err), result;
 
 	if (got == 0 && !fresh)
-		return err_set(err, ERR_CONFIG,
+		return err_set(err, ERR_INPUT,
 			       "%s is missing, and the log has a key: put it back where it was, or "
 			       "start once with --accept-damage, which begins a new log",
 			       KEY_FILE);

@@ -53,7 +53,7 @@ void signing_init(struct signing *s); /* so that it may be closed */
 
 /*
  * Opens the folders, the key and what is known.  A missing key is made if `fresh`
- * (the log has signed nothing); else ERR_CONFIG.  log_fd is kept, not taken.
+ * (the log has signed nothing); else ERR_INPUT.  log_fd is kept, not taken.
  */
 int signing_open(struct signing *s, int log_fd, const struct signing_conf *conf, const char *origin,
 		 bool fresh, struct err *err);

@@ -28,7 +28,7 @@ struct verify_tree {
 	size_t key_count;
 	struct buf heads_text, own_text; /* what the heads point into */
 	struct verify_head *heads;       /* by size */
-	size_t head_count, head_next;
+	size_t head_count, head_room, head_next;
 	struct tree edge;   /* pruned: of what was there before */
 	uint64_t pruned_to; /* the highest size that a log_prune names */
 };

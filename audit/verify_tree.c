@@ -18,15 +18,29 @@ static int by_size(const void *left, const void *right)
 	return a->note.size < b->note.size ? -1 : a->note.size > b->note.size;
 }
 
+static bool make_head_room(struct verify_tree *t)
+{
+	size_t room = t->head_room ? t->head_room * 2 : 16;
+	struct verify_head *more;
+
+	if (t->head_count < t->head_room)
+		return true;
+	more = room > VERIFY_HEADS_MAX ? NULL : realloc(t->heads, room * sizeof(*more));
+	if (!more)
+		return false;
+	t->heads = more;
+	t->head_room = room;
+	return true;
+}
+
 static int add_heads(struct verifier *v, struct span text, bool own)
 {
 	struct verify_tree *t = &v->t;
 	struct checkpoint note;
 
 	while (note_next(&text, &note)) {
-		if (t->head_count == VERIFY_HEADS_MAX)
-			return verify_bad(v, VERIFY_UNREADABLE, "more than %d checkpoints",
-					  VERIFY_HEADS_MAX);
+		if (!make_head_room(t))
+			return verify_bad(v, VERIFY_UNREADABLE, "too many checkpoints");
 		t->heads[t->head_count++] = (struct verify_head){note, own};
 	}
 	return text.len == 0 ? 0
@@ -58,10 +72,6 @@ int verify_tree_open(struct verifier *v)
 
 	buf_init(&t->heads_text, HEADS_BYTES_MAX);
 	buf_init(&t->own_text, NOTE_CHECKPOINT_MAX);
-	t->heads = calloc(VERIFY_HEADS_MAX, sizeof(*t->heads));
-	t->keys = calloc(VERIFY_KEYS_MAX, sizeof(*t->keys));
-	if (!t->heads || !t->keys)
-		return verify_bad(v, VERIFY_UNREADABLE, "no memory");
 	if (note_init(&err) < 0 ||
 	    file_take(v->dir_fd, "checkpoint", false, &t->own_text, &err) < 0)
 		return verify_bad(v, VERIFY_UNREADABLE, "%s", err.msg);
@@ -73,7 +83,8 @@ int verify_tree_open(struct verifier *v)
 		if (add_heads(v, buf_span(&t->heads_text), false) < 0)
 			return -1;
 	}
-	qsort(t->heads, t->head_count, sizeof(*t->heads), by_size);
+	if (t->head_count)
+		qsort(t->heads, t->head_count, sizeof(*t->heads), by_size);
 	return check_forks(v);
 }
 
@@ -124,8 +135,13 @@ static const struct note_key *key_now(const struct verifier *v)
 
 static int add_key(struct verifier *v, const struct note_key *key)
 {
-	if (v->t.key_count == VERIFY_KEYS_MAX)
-		return verify_bad(v, VERIFY_UNREADABLE, "more than %d keys", VERIFY_KEYS_MAX);
+	struct note_key *more = v->t.key_count == VERIFY_KEYS_MAX
+					? NULL
+					: realloc(v->t.keys, (v->t.key_count + 1) * sizeof(*more));
+
+	if (!more)
+		return verify_bad(v, VERIFY_UNREADABLE, "too many keys");
+	v->t.keys = more;
 	v->t.keys[v->t.key_count++] = *key;
 	return 0;
 }

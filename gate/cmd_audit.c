@@ -1,5 +1,6 @@
 #include "gate/command.h"
 
+#include "audit/requests.h"
 #include "audit/verify.h"
 #include "gate/base/buf.h"
 #include "gate/base/clock.h"
@@ -242,6 +243,7 @@ static enum verify_result verify(const struct args *args, struct verify_input *i
 		return VERIFY_UNREADABLE; /* 2 has another meaning here */
 	}
 	in->shown_ms = clock_boot_ms();
+	log_tell_read(dir, "audit verify");
 	verify_log(dir, &in->options, &report);
 	if (in->options.progress)
 		fputs("\r\033[K", stderr);
@@ -276,6 +278,7 @@ int run_audit_tail(const struct args *args)
 
 	if (find_folder(args, &loaded, &dir, &err) < 0)
 		return command_failed(&err);
+	log_tell_read(dir, "audit tail");
 	rc = log_tail(dir, args->has_count ? args->count : TAIL_DEFAULT, args->follow,
 		      STDOUT_FILENO, &err);
 	unload(&loaded);

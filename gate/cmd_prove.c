@@ -2,6 +2,7 @@
 #include "gate/command.h"
 
 #include "audit/prove.h"
+#include "audit/requests.h"
 #include "gate/serve.h"
 
 /* The log's folder: the plain argument at that place, or from the configuration. */
@@ -64,6 +65,21 @@ int run_audit_prove(const struct args *args)
 	}
 	if (find_folder(args, 1, &loaded, &dir, &err) < 0)
 		return command_failed(&err);
+	log_tell_read(dir, "audit prove");
 	buf_init(&out, PROOF_MAX);
 	return print(&out, log_prove(dir, seq, &out, &err), &loaded, &err);
+}
+
+int run_audit_rotate_key(const struct args *args)
+{
+	struct loaded loaded;
+	struct err err = {0};
+	const char *dir;
+	int result;
+
+	if (find_folder(args, 0, &loaded, &dir, &err) < 0)
+		return command_failed(&err);
+	result = log_rotate_key(dir, &err);
+	unload(&loaded);
+	return result < 0 ? command_failed(&err) : EXIT_YES;
 }

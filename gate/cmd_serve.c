@@ -145,7 +145,8 @@ int run_serve(const struct args *args)
 	struct serve s = {.loaded = &loaded,
 			  .next = {.bundle = {.fd = -1}},
 			  .supervisor = getpid(),
-			  .status = -1};
+			  .status = -1,
+			  .accept_damage = args->accept_damage};
 	int rc;
 
 	log_role("supervisor");
@@ -158,5 +159,5 @@ int run_serve(const struct args *args)
 	if (rc < 0)
 		command_failed(&err);
 	/* What libraries do at the end is not on the list of a confined process. */
-	_exit(rc < 0 ? EXIT_CANNOT : EXIT_YES);
+	_exit(rc == 0 ? EXIT_YES : err.kind == ERR_INPUT ? STATUS_DAMAGED : EXIT_CANNOT);
 }

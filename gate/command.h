@@ -25,7 +25,7 @@ enum {
 /* What was written behind a verb; what was not given is NULL, false or 0. */
 struct args {
 	const char *config, *listener, *identity, *facts, *anchor, *from, *key;
-	bool json, follow, help, vkey;
+	bool json, follow, help, vkey, accept_damage;
 	const char *junit, *log, *id, *other; /* tools for authors of profiles */
 	bool coverage, checks;
 	uint64_t fail_under;

@@ -107,6 +107,7 @@ static int build_log(struct building *b, struct err *err)
 	reads = jv_get(e.value, "reads_without_log");
 	if (reads)
 		b->to->proxy.reads_without_log = reads->b;
+	b->to->auditor.unsafe_fs = jv_true(e.value, "unsafe_fs");
 	b->to->auditor.keys = jv_str(e.value, "keys", NULL);
 	return build_anchors(b, &e, err);
 }

@@ -54,12 +54,18 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 
 static int run_auditor(const struct serve *s, int control, struct err *err)
 {
+	struct auditor_conf conf = s->loaded->config.auditor;
 	struct auditor *a;
 	int status = -1;
 
 	if (begin(s, ROLE_AUDITOR, err) < 0)
 		return -1;
-	a = auditor_open(&s->loaded->config.auditor, err);
+	conf.accept_damage = s->accept_damage;
+	a = auditor_open(&conf, err);
+	if (!a && err->kind == ERR_INPUT) {
+		log_line("%s", err->msg);
+		return STATUS_DAMAGED;
+	}
 	if (!a)
 		return -1;
 	if (privs_filter(ROLE_AUDITOR, err) == 0 && io_send_fds(control, 'y', NULL, 0, err) == 0)

@@ -27,6 +27,7 @@ struct serve {
 	struct confine_ids ids[ROLE_COUNT]; /* if root */
 	int *listeners;                     /* descriptors, one a listener */
 	int status;
+	bool accept_damage;      /* of the log */
 	struct metrics *metrics; /* likewise */
 	struct rates *rates;     /* shared by all workers, of every generation */
 };

@@ -51,7 +51,10 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	jv_set(a, &tree, "uptime_s", jv_int((int64_t)(clock_boot_ms() - s->started_ms) / 1000));
 	jv_set(a, &tree, "ready", jv_bool(supervisor_ready(s) && !s->stopping));
 	jv_set(a, &tree, "stopping", jv_bool(s->stopping != STOPPING_NOT));
-	jv_set(a, &tree, "audit", jv_string(s->auditor.ready ? "up" : "down"));
+	jv_set(a, &tree, "audit",
+	       jv_string(s->auditor.ready ? "up"
+			 : s->sealed      ? "sealed"
+					  : "down"));
 	list = jv_set(a, &tree, "processes", jv_array());
 	add_process(a, list, &s->auditor);
 	add_process(a, list, &s->resolver);

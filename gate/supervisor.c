@@ -1,5 +1,7 @@
 #include "gate/supervisor_priv.h"
 
+#include "audit/auditor.h"
+
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
@@ -290,10 +292,15 @@ static void on_death(struct supervisor *s, struct process *p, int status)
 			 (int)p->pid, how);
 		p->restarts++;
 	}
+	if (p == &s->auditor)
+		s->sealed = WIFEXITED(status) && (WEXITSTATUS(status) == AUDITOR_SEALED ||
+						  WEXITSTATUS(status) == STATUS_DAMAGED);
 	if (!s->ever_ready && !s->stopping) {
 		s->failed = true;
-		err_set(&s->failure, ERR_SYSTEM, "the %s could not be started: %s",
-			role_name(p->role), how);
+		err_set(&s->failure,
+			WIFEXITED(status) && WEXITSTATUS(status) == STATUS_DAMAGED ? ERR_INPUT
+										   : ERR_SYSTEM,
+			"the %s could not be started: %s", role_name(p->role), how);
 		begin_stop(s);
 	}
 	p->pid = 0;
@@ -329,6 +336,8 @@ static void on_signals(struct supervisor *s)
 static void on_ready(struct supervisor *s, struct process *p)
 {
 	p->ready = true;
+	if (p == &s->auditor)
+		s->sealed = false;
 	if (is_serving_place(s, p))
 		supervisor_tell(p, 'g');
 	s->servers_ready |= s->auditor.ready && s->resolver.ready;

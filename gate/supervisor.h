@@ -77,4 +77,7 @@ int supervisor_run(const struct supervisor_conf *conf, struct err *err);
  */
 const char *supervisor_predecessor(void);
 
+/* Exit status of an auditor, and then of the gate, whose log cannot be gone on with (EX_CONFIG). */
+#define STATUS_DAMAGED 78
+
 #endif

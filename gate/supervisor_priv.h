@@ -71,6 +71,7 @@ struct supervisor {
 	uint64_t stop_deadline_ms, next_look_ms, started_ms;
 	bool servers_ready; /* auditor and resolver were, once */
 	bool ever_ready, failed;
+	bool sealed; /* the last auditor ended because of its log */
 	struct err failure;
 	int epoll, signals, kernel_log;
 	struct reload reload;

@@ -736,7 +736,7 @@ class Audit:
                 raise Trouble("more records:\n" + self.listed(self.left))
         elif verb == "without":
             text = conditions[0].encode("latin-1")
-            for path in self.stage.gate.log.iterdir():
+            for path in (path for path in self.stage.gate.log.rglob("*") if path.is_file()):
                 if text in path.read_bytes():
                     raise Trouble(f"{path.name} holds {shown(conditions[0])}")
         elif verb != "verify":  # that is done for every scene

@@ -1,5 +1,7 @@
 /* The auditor's key and checkpoints: what it signs, what it holds a log against when it starts. */
+#include "audit/auditor_priv.h"
 #include "audit/note_priv.h"
+#include "audit/requests.h"
 #include "gate/base/clock.h"
 #include "tests/unit/audit/running.h"
 #include "tests/unit/check.h"
@@ -354,6 +356,165 @@ static void the_tree_goes_on_over_segments_and_runs(void **state)
 	fixture_remove(g.dir);
 }
 
+static void a_new_key_is_signed_by_the_old_one(void **state)
+{
+	char *first, *second, *all, *sig;
+	struct verify_report report;
+	struct audit_client *c;
+	struct err err = {0};
+	struct gate g;
+	size_t len;
+
+	(void)state;
+	begin(&g);
+	CHECK_INT("nobody runs", -1, log_rotate_key(g.dir, &err));
+	a_run(&g, 1, 3);
+	first = text_of(&g, "checkpoint.vkey");
+	gate_start(&g);
+	c = worker_start(&g);
+	CHECK_INT("asked", 0, log_rotate_key(g.dir, &err));
+	gate_until_log_says(&g, 1, "\"type\":\"key_rotate\"");
+	CHECK_INT("granted", 1, worker_decide(c, 50, "deny").granted);
+	audit_client_destroy(c);
+	CHECK_INT("status", AUDITOR_STOPPED, gate_stop(&g));
+	second = text_of(&g, "checkpoint.vkey");
+	CHECK_INT("another", 1, strcmp(first, second) != 0);
+	first[strlen(first) - 1] = second[strlen(second) - 1] = '\0';
+	verify_log(g.dir, &(struct verify_options){.key = first}, &report);
+	CHECK_STR("who knows the old one", "", report.what);
+	CHECK_STR("the new one signs", second, report.key);
+	a_run(&g, 100, 3); /* and the next run has it */
+	gate_verified(&g);
+
+	/* An attacker with the files alone cannot bring in a key. */
+	all = fixture_read(fixture_path(g.dir, FIRST_FILE), &len);
+	sig = strstr(strstr(all, "key_rotate"), "\"sig\":\"") + 20;
+	*sig = *sig == 'A' ? 'B' : 'A';
+	fixture_write(fixture_path(g.dir, FIRST_FILE), all, len);
+	verify_log(g.dir, NULL, &report);
+	CHECK_INT("altered", VERIFY_ALTERED, report.result);
+	free(all);
+	free(first);
+	free(second);
+	fixture_remove(g.dir);
+}
+
+static void who_reads_is_on_record(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	begin(&g);
+	log_tell_read(g.dir, "audit verify"); /* nobody runs: nothing is left behind */
+	gate_start(&g);
+	gate_until_log_says(&g, 1, "\"type\":\"gate_start\"");
+	log_tell_read(g.dir, "a \"\n\x01 tail");
+	gate_until_log_says(&g, 1, "\"type\":\"log_read\"");
+	CHECK_INT("escaped", 1, gate_log_count(&g, "\"text\":\"a \\\"\\u000a\\u0001 tail\""));
+	CHECK_INT("status", AUDITOR_STOPPED, gate_stop(&g));
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+static void a_clock_that_is_set_is_on_record(void **state)
+{
+	struct auditor_conf conf = {.origin = "test/log",
+				    .segment_bytes = 1 << 20,
+				    .build = "test",
+				    .flush_ms = 5,
+				    .unsafe_fs = true};
+	struct err err = {0};
+	struct auditor *a;
+	struct gate g;
+
+	(void)state;
+	gate_init(&g);
+	conf.dir = g.dir;
+	a = auditor_open(&conf, &err);
+	assert_non_null(a);
+	auditor_watch_clock(a);
+	a->clock_offset += 500000000;
+	auditor_watch_clock(a);
+	a->clock_offset -= INT64_C(3600000000000); /* as if it had been an hour behind */
+	auditor_watch_clock(a);
+	auditor_watch_clock(a);
+	auditor_commit(a);
+	auditor_close(a);
+	CHECK_INT("once", 1, gate_log_count(&g, "\"type\":\"clock_step\""));
+	CHECK_INT("synced or not", 2, gate_log_count(&g, "\"tsync\":\""));
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+static void accepted_damage_is_kept_and_on_record(void **state)
+{
+	struct verify_report report;
+	struct checkpoint c;
+	struct gate g;
+	char *note;
+
+	(void)state;
+	begin(&g);
+	for (unsigned round = 1; round <= 2; round++) {
+		char name[64];
+
+		a_run(&g, 1, 5);
+		cut(&g, 4);
+		g.more.accept_damage = false;
+		gate_refused(&g, "--accept-damage");
+		g.more.accept_damage = true;
+		a_run(&g, 50, 2);
+		CHECK_INT("said", 1, gate_log_count(&g, "damage was accepted"));
+		CHECK_INT("why", 1, gate_log_count(&g, "the log ends here"));
+		report = gate_verified(&g);
+		note = text_of(&g, "checkpoint");
+		CHECK_INT("checkpoint", 1, checkpoint_parse(span_of(note), &c));
+		CHECK_INT("of another name", 1,
+			  span_is(c.origin, round == 1 ? "test/log/2" : "test/log/3"));
+		free(note);
+		snprintf(name, sizeof(name), "damaged-%u", round);
+		verify_log(fixture_path(g.dir, name), NULL, &report);
+		CHECK_INT("kept as it was", VERIFY_CUT, report.result);
+	}
+	/* What is in use is not set aside. */
+	gate_start(&g);
+	gate_until_log_says(&g, 2, "\"type\":\"gate_start\"");
+	gate_refused(&g, "another auditor writes");
+	CHECK_INT("status", AUDITOR_STOPPED, gate_stop(&g));
+	fixture_remove(g.dir);
+}
+
+/* A lost key is damage as well: a log never changes its key by itself. */
+static void a_lost_key_can_be_accepted(void **state)
+{
+	struct gate g;
+
+	(void)state;
+	begin(&g);
+	a_run(&g, 1, 1);
+	unlink(fixture_path(g.dir, "checkpoint.key"));
+	gate_refused(&g, "missing");
+	g.more.accept_damage = true;
+	a_run(&g, 5, 1);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+static void a_folder_in_memory_is_refused(void **state)
+{
+	struct gate g;
+	struct err err = {0};
+	struct auditor_conf conf = {.dir = "/dev/shm", .origin = "test/log", .build = "test"};
+
+	(void)state;
+	CHECK_INT("tmpfs", -1, place_check_fs("/dev/shm", &err));
+	CHECK_INT("said", 1, strstr(err.msg, "unsafe_fs") != NULL);
+	CHECK_INT("the auditor", 1, auditor_open(&conf, &err) == NULL);
+	gate_init(&g);
+	CHECK_INT("absent", -1, place_check_fs(fixture_path(g.dir, "absent"), &err));
+	fixture_remove(g.dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +529,12 @@ int main(void)
 		cmocka_unit_test(anchors_hold_every_checkpoint),
 		cmocka_unit_test(a_log_written_anew_is_not_the_one_that_was_anchored),
 		cmocka_unit_test(the_tree_goes_on_over_segments_and_runs),
+		cmocka_unit_test(a_new_key_is_signed_by_the_old_one),
+		cmocka_unit_test(who_reads_is_on_record),
+		cmocka_unit_test(a_clock_that_is_set_is_on_record),
+		cmocka_unit_test(accepted_damage_is_kept_and_on_record),
+		cmocka_unit_test(a_lost_key_can_be_accepted),
+		cmocka_unit_test(a_folder_in_memory_is_refused),
 	};
 	struct err err;
 

@@ -1,0 +1,40 @@
+/*
+ * requests_priv.h - small files by which commands tell the running auditor
+ * something: that they read the log, that the key shall be changed.
+ *
+ * They lie in the folder `requests` of the log's folder, which the log's group may
+ * write to.  Who made a file is what the file system says.
+ */
+#ifndef AUDIT_REQUESTS_PRIV_H
+#define AUDIT_REQUESTS_PRIV_H
+
+#include "gate/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REQUEST_MAX    200 /* bytes of text, with the NUL */
+#define REQUESTS_ROUND 64  /* looked at in one round */
+#define REQUEST_ROTATE "rotate key"
+
+struct request {
+	char text[REQUEST_MAX];
+	uint32_t uid, gid;
+	bool trusted; /* root's or the auditor's own */
+};
+
+typedef void request_fn(void *arg, const struct request *request);
+
+/* Makes the folder. */
+void requests_open(int dir_fd);
+
+/* Takes up to REQUESTS_ROUND requests and removes them. */
+void requests_take(int dir_fd, request_fn *take, void *arg);
+
+/*
+ * Leaves a request, if an auditor runs there.  1: left; 0: none runs; -1: error,
+ * for instance because this user may not.
+ */
+int request_leave(const char *dir, const char *text, struct err *err);
+
+#endif
