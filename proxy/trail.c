@@ -238,6 +238,9 @@ void trail_end(struct exchange *x)
 		r.op = operation_name(x->call.op);
 		if (x->decision.violations.count)
 			r.reason = reason_name(x->decision.violations.list[0].reason);
+		/* That nobody saw what passed is said by each record of it. */
+		if (x->has_facts && jv_path(&x->facts, "workload.opaque"))
+			r.warnings = warnings_json(x, x->arena);
 	} else {
 		fill_who_and_what(x, &r);
 		fill_judged(x, &r, x->arena);

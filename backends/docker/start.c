@@ -14,6 +14,9 @@ static bool read_made_image(struct docker_reading *r, const struct jv *doc)
 
 	if (ref.valid && !docker_looks_like_id(span_of(given))) {
 		jv_set(r->call->arena, &itself.body, "Id", jv_string(id));
+		/* Its labels are the image's too, as far as they are the gate's: see made.c. */
+		if (r->config)
+			jv_set(r->call->arena, &itself.body, "Config", *r->config);
 		docker_read_image(r, given, &itself);
 		return true;
 	}

@@ -269,7 +269,7 @@ def test_refusals(client, place):
     with open(home / "big", "wb") as big:
         big.truncate(48 << 20)  # more than any buffer on the way holds
     done = client.docker("build", "-t", "reg.example/team/built:1", str(home), DOCKER_BUILDKIT="0").want(1)
-    place.refused(done.errors, "build")
+    place.refused(done.errors, "image_retag")
     (home / "big").unlink()
     done = client.docker("search", "busybox").want(1)
     place.refused(done.errors, "registry")

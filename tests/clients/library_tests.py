@@ -87,8 +87,10 @@ def test_compose_with_a_build(place):
     folder.mkdir()
     (folder / "docker-compose.yml").write_text('version: "2.4"\nservices: {one: {build: .}}\n')
     (folder / "Dockerfile").write_text(f"FROM {APP}\n")
-    done = place.run("docker-compose", "--no-ansi", "up", "--build", "-d", cwd=folder).want(1)
-    place.refused(done.out + done.errors, "build")
+    # It may build, but what it built is not on its list; see build_tests.py for a profile with own_images.
+    done = place.run("docker-compose", "--no-ansi", "up", "--build", "-d", cwd=folder,
+                     env={"COMPOSE_DOCKER_CLI_BUILD": "0"}).want(1, out="Successfully built")
+    place.refused(done.errors.partition("refused container.create")[2], "image")
 
 
 def test_python(place):

@@ -24,6 +24,10 @@ identity "clients" {{ uid = 0, profile = "clients" }}
 identity "tests" {{ uid = 0, profile = "testcontainers", own_socket = "ryuk" }}
 listener "clients" {{ socket = "{dir}/gate.sock", mode = "0666", backend = "engine", identities = {{ "clients" }} }}
 listener "tests" {{ socket = "{dir}/tests.sock", mode = "0666", identities = {{ "tests" }} }}
+identity "builders" {{ uid = 0, profile = "builders" }}
+identity "tunnels" {{ uid = 0, profile = "tunnels" }}
+listener "builders" {{ socket = "{dir}/builders.sock", mode = "0666", backend = "engine", identities = {{ "builders" }} }}
+listener "tunnels" {{ socket = "{dir}/tunnels.sock", mode = "0666", backend = "engine", identities = {{ "tunnels" }} }}
 listener "ryuk" {{ socket = "{dir}/own/ryuk.sock", mode = "0666", as = "tests" }}
 limits {{ {limits} }}
 """
@@ -52,7 +56,7 @@ class Place:
         example = (proc.ROOT / "examples/testcontainers.lua").read_text()
         profile = (HERE / "profile.lua").read_text().replace("@SHARE@", str(self.share))
         return gate.Gate(folder, CONFIG.format(dir=folder, engine=self.engine.socket,
-                                               limits=limits), {"clients": profile,
+                                               limits=limits), {"clients": profile, "builders": (HERE / "builders.lua").read_text(),
                                                                "testcontainers": example})
 
     def start(self):
