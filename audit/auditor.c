@@ -123,6 +123,7 @@ struct auditor *auditor_open(const struct auditor_conf *conf, struct err *err)
 	a->claim_ms = conf->claim_ms;
 	a->checkpoint_ms = conf->checkpoint_ms;
 	a->checkpoint_records = conf->checkpoint_records;
+	a->warn_free_bytes = conf->warn_free_bytes;
 	signing_init(&a->signing);
 	open_set_init(&a->open, OPEN_MAX);
 	ignore_signals(a);
@@ -286,6 +287,7 @@ static void do_what_is_due(struct auditor *a)
 		a->check_at_ms = a->now_ms + CHECK_MS;
 		tell_refused(a);
 		auditor_watch_clock(a);
+		auditor_watch_space(a);
 		requests_take(a->log->dir_fd, auditor_on_request, a);
 		if (!auditor_sealed(a))
 			audit_log_check(a->log, &a->why);

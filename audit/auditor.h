@@ -30,8 +30,9 @@ struct auditor_conf {
 	const char *keys;        /* folder of the signing key; NULL: dir */
 	const char *anchor_file; /* checkpoints are appended to it; NULL: none */
 	bool anchor_syslog;
-	bool unsafe_fs;         /* take any file system */
-	bool accept_damage;     /* a log that cannot be gone on with is moved aside */
+	uint64_t warn_free_bytes; /* less room than this is an alarm; 0: never */
+	bool unsafe_fs;           /* take any file system */
+	bool accept_damage;       /* a log that cannot be gone on with is moved aside */
 	unsigned checkpoint_ms; /* a checkpoint is signed this often; 0: at seals and stops only */
 	unsigned checkpoint_records; /* ... or behind so many records */
 };

@@ -64,7 +64,10 @@ struct auditor {
 	bool unpublished_told;
 	int64_t clock_offset; /* of the clock from the time since boot */
 	bool clock_known;
-	char aside[PLACE_ASIDE_MAX]; /* where a damaged log was moved just now, or "" */
+	uint64_t warn_free_bytes;
+	char space_began[CLOCK_TEXT_MAX]; /* since when there is too little room; "": there is
+					     enough */
+	char aside[PLACE_ASIDE_MAX];      /* where a damaged log was moved just now, or "" */
 	struct err aside_why;
 	bool stop;
 	struct err why;
@@ -109,6 +112,7 @@ struct request;
 
 const char *auditor_tsync(void); /* does the kernel call the clock synchronised? */
 void auditor_watch_clock(struct auditor *a);
+void auditor_watch_space(struct auditor *a);
 void auditor_on_request(void *arg, const struct request *request);
 
 /* --- session.c --- */

@@ -58,6 +58,7 @@ void config_defaults(struct config *ret)
 			    .flush_ms = 3,
 			    .claim_ms = 5000,
 			    .checkpoint_ms = 10000,
+			    .warn_free_bytes = 256 << 20,
 			    .checkpoint_records = 1000,
 			    .build = "sallyport " SALLYPORT_VERSION},
 	};

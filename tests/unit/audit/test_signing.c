@@ -446,6 +446,72 @@ static void a_clock_that_is_set_is_on_record(void **state)
 	fixture_remove(g.dir);
 }
 
+/* Records go on for a while; not for ever, since then nothing would fix them. */
+static void checkpoints_that_fail_alarm_and_then_seal(void **state)
+{
+	struct auditor_conf conf = {.origin = "test/log",
+				    .segment_bytes = 1 << 20,
+				    .build = "test",
+				    .flush_ms = 5,
+				    .unsafe_fs = true,
+				    .checkpoint_ms = 1000,
+				    .checkpoint_records = 10};
+	struct err err = {0};
+	struct auditor *a;
+	struct gate g;
+
+	(void)state;
+	gate_init(&g);
+	conf.dir = g.dir;
+	a = auditor_open(&conf, &err);
+	assert_non_null(a);
+	CHECK_INT("in the way", 0, mkdir(fixture_path(g.dir, "checkpoint.tmp"), 0700));
+	for (a->now_ms = 1000; a->now_ms < 4000; a->now_ms += 1000)
+		auditor_checkpoint(a, true);
+	auditor_commit(a);
+	CHECK_INT("goes on", 0, auditor_sealed(a));
+	CHECK_INT("told once", 1, gate_log_count(&g, "\"cause\":\"checkpoint\""));
+	CHECK_INT("none is signed", 0, gate_log_count(&g, "\"type\":\"checkpoint\""));
+	a->now_ms = 700000;
+	auditor_checkpoint(a, true);
+	CHECK_INT("sealed", 1, auditor_sealed(a));
+	auditor_close(a);
+	CHECK_INT("out of the way", 0, rmdir(fixture_path(g.dir, "checkpoint.tmp")));
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+/* Running out of room, and having room again: each is told once. */
+static void too_little_room_is_on_record(void **state)
+{
+	struct auditor_conf conf = {.origin = "test/log",
+				    .segment_bytes = 1 << 20,
+				    .build = "test",
+				    .flush_ms = 5,
+				    .unsafe_fs = true,
+				    .warn_free_bytes = 1};
+	struct err err = {0};
+	struct auditor *a;
+	struct gate g;
+
+	(void)state;
+	gate_init(&g);
+	conf.dir = g.dir;
+	a = auditor_open(&conf, &err);
+	assert_non_null(a);
+	for (int i = 0; i < 6; i++) {
+		a->warn_free_bytes = i / 2 == 1 ? UINT64_MAX : 1;
+		auditor_watch_space(a);
+	}
+	auditor_commit(a);
+	auditor_close(a);
+	CHECK_INT("both", 2, gate_log_count(&g, "\"cause\":\"space\",\"began\":\"20"));
+	CHECK_INT("its end", 1, gate_log_count(&g, "\"ended\":\"20"));
+	CHECK_INT("how much", 2, gate_log_count(&g, "\"free_bytes\":"));
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
 static void accepted_damage_is_kept_and_on_record(void **state)
 {
 	struct verify_report report;
@@ -532,6 +598,8 @@ int main(void)
 		cmocka_unit_test(a_new_key_is_signed_by_the_old_one),
 		cmocka_unit_test(who_reads_is_on_record),
 		cmocka_unit_test(a_clock_that_is_set_is_on_record),
+		cmocka_unit_test(too_little_room_is_on_record),
+		cmocka_unit_test(checkpoints_that_fail_alarm_and_then_seal),
 		cmocka_unit_test(accepted_damage_is_kept_and_on_record),
 		cmocka_unit_test(a_lost_key_can_be_accepted),
 		cmocka_unit_test(a_folder_in_memory_is_refused),
