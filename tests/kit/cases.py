@@ -1,7 +1,10 @@
 """Reads tests/cases/*.cases: a request, and what a correct gate says of it."""
 
+import gzip
+import io
 import re
 import shlex
+import tarfile
 from pathlib import Path
 
 from kit.proc import Trouble
@@ -11,6 +14,29 @@ IMAGE = "reg.example/team/app:1"
 METHOD = re.compile(r"^[A-Za-z]+ /|^[A-Z]+ \S+$|^POST http")
 BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 VALUE = re.compile(r"\$\{(?:repeat (\d+) (.*?)|(\w+))\}")
+
+
+def archive(lines):
+    """@file NAME with its lines, @folder NAME, @link and @hard NAME TARGET; @gzip packs it all."""
+    made, entries = io.BytesIO(), []
+    for line in lines:
+        if line.startswith("@"):
+            entries.append((line[1:].split(), []))
+        else:
+            entries[-1][1].append(line + "\n")
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for (kind, *words), text in entries:
+            if kind == "gzip":
+                continue
+            entry = tarfile.TarInfo(words[0])
+            entry.type = {"file": tarfile.REGTYPE, "folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE,
+                          "hard": tarfile.LNKTYPE}[kind]
+            entry.linkname = words[1] if len(words) > 1 else ""
+            content = "".join(text).encode()
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    packed = any(words == ["gzip"] for words, _ in entries)
+    return gzip.compress(made.getvalue()) if packed else made.getvalue()
 
 
 class Case:
@@ -45,6 +71,9 @@ class Case:
                 r'"image"', body, re.I):
             body = body.replace("{", f'{{"Image":"{IMAGE}",', 1).replace(",}", "}", 1)
         body = BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), body.encode("utf-8"))
+        if lines and lines[0].startswith("@"):
+            body = archive(lines)
+            headers.append("Content-Type: application/x-tar")
         names = {header.partition(":")[0].lower() for header in headers}
         if "content-type: none" in map(str.lower, headers):
             headers.remove("Content-Type: none")
