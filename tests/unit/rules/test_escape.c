@@ -146,7 +146,7 @@ static int in_child(int (*fn)(const struct escape *e), const struct escape *e)
 {
 	const struct rlimit cpu = {slow_build() ? 10 : 1, slow_build() ? 11 : 2};
 	pid_t pid = fork();
-	int status;
+	int status = 0;
 
 	if (pid == 0) {
 		setrlimit(RLIMIT_CPU, &cpu);
