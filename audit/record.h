@@ -54,6 +54,8 @@ struct record {
 	/* who */
 	const char *surface; /* backend kind: "docker" */
 	const char *backend, *listener, *identity, *owner;
+	const char *auth_method; /* "peercred", "token"; NULL: none */
+	const char *address;     /* of a TCP peer */
 	bool has_cred;
 	uint32_t uid, gid;
 	int32_t pid;

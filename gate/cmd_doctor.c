@@ -70,8 +70,9 @@ void doctor_config(struct findings *f)
 	for (size_t i = 0; c->profile_paths && c->profile_paths[i]; i++)
 		check_rules_file(f, c->profile_paths[i]);
 	for (size_t i = 0; i < c->proxy.listener_count; i++) {
-		check_folder_of(f, c->listeners[i].socket);
-		if ((c->access[i].mode & 02) && *c->listeners[i].otherwise)
+		if (*c->listeners[i].socket)
+			check_folder_of(f, c->listeners[i].socket);
+		if (!*c->listeners[i].tcp && (c->access[i].mode & 02) && *c->listeners[i].otherwise)
 			finding_add(f, FINDING_NOTE,
 				    "Every process of this host may ask, under that profile.",
 				    "Give the listener a group and mode 0660.",

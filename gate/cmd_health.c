@@ -20,7 +20,7 @@ static const struct conf_listener *find_listener(const struct proxy_conf *p, con
 	struct nearest near = nearest_to(name ? name : "");
 
 	for (size_t i = 0; i < p->listener_count; i++) {
-		if (p->listeners[i].metrics)
+		if (p->listeners[i].metrics || *p->listeners[i].tcp)
 			continue;
 		if (!name || strcmp(p->listeners[i].name, name) == 0)
 			return &p->listeners[i];

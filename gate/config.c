@@ -209,6 +209,21 @@ static bool is_names(const struct jv *v)
 	return v->kind == JV_ARRAY || v->kind == JV_OBJECT;
 }
 
+static bool is_token(const struct jv *v)
+{
+	struct hash hash;
+
+	return v->kind == JV_STRING && span_starts(v->str, TOKEN_PREFIX) &&
+	       hash_parse(span_skip(v->str, sizeof(TOKEN_PREFIX) - 1), &hash) == 0;
+}
+
+static bool is_tcp(const struct jv *v)
+{
+	struct listen_tcp at;
+
+	return v->kind == JV_STRING && listen_tcp_parse(v->str.at, &at) == 0;
+}
+
 static bool is_number(const struct jv *v)
 {
 	return v->kind == JV_INT || v->kind == JV_STRING;
@@ -230,6 +245,10 @@ static const struct {
 	[KIND_UID] = {is_uid, "a uid, or the name of a user of this host"},
 	[KIND_GID] = {is_gid, "a gid, or the name of a group of this host"},
 	[KIND_MODE] = {is_mode, "an octal mode as a string, such as \"0660\""},
+	[KIND_TOKEN] = {is_token,
+			"\"sha256:\" and 64 hexadecimal digits (`sallyport token` makes one)"},
+	[KIND_TCP] = {is_tcp,
+		      "an address with a port, such as \"127.0.0.1:2375\" or \"[::1]:2375\""},
 	[KIND_NAMES] = {is_names, "a list of names"},
 	[KIND_NUMBER] = {is_number, "a whole number"},
 };
@@ -336,6 +355,8 @@ static int wrong_kind(const struct config_entry *e, const struct config_row *row
 	if (row->kind == KIND_KIND)
 		for (const struct backend_ops *const *o = backend_all(); *o; o++)
 			nearest_try(&near, (*o)->kind);
+	if (row->kind == KIND_TOKEN) /* what stands there may be the token itself */
+		return config_wrong(e, err, "%s must be %s", row->key, kinds[row->kind].text);
 	return config_wrong(e, err, "%s must be %s, not %s%s", row->key, kinds[row->kind].text,
 			    shown(v, text), nearest_text(&near, hint));
 }

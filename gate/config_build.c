@@ -181,18 +181,21 @@ static int build_backends(struct building *b, struct err *err)
 static int build_identity(const struct config_entry *e, struct conf_identity *ret, struct err *err)
 {
 	const struct jv *uid = jv_get(e->value, "uid"), *gid = jv_get(e->value, "gid");
+	const struct jv *token = jv_get(e->value, "token");
 
-	(void)err;
 	*ret = (struct conf_identity){
 		.name = e->name,
 		.profile = jv_str(e->value, "profile", ""),
 		.owner = jv_str(e->value, "owner", e->name),
+		.has_token = token,
 		.has_uid = uid,
 		.has_gid = gid,
 		.uid = uid ? uid_of(uid) : 0,
 		.gid = gid ? gid_of(gid) : 0,
 		.own_socket = "",
 	};
+	if (token && hash_parse(span_skip(token->str, sizeof(TOKEN_PREFIX) - 1), &ret->token) < 0)
+		return config_wrong(e, err, "token is no hash");
 	return 0;
 }
 
@@ -261,7 +264,7 @@ static int find_identity(const struct building *b, const struct config_entry *e,
 
 static bool is_recognised(const struct conf_identity *i)
 {
-	return i->has_uid || i->has_gid;
+	return i->has_uid || i->has_gid || i->has_token;
 }
 
 /* Whoever may open the socket is that identity. */
@@ -300,10 +303,18 @@ static int find_identities(const struct building *b, const struct config_entry *
 		if (find_identity(b, e, name, &list[i], err) < 0)
 			return -1;
 		if (!is_recognised(&b->to->proxy.identities[list[i]]))
-			return config_wrong(e, err,
-					    "identity '%s' has neither uid nor gid: only 'as' can "
-					    "name it",
-					    name);
+			return config_wrong(
+				e, err,
+				"identity '%s' has neither uid, gid nor token: only 'as' can "
+				"name it",
+				name);
+		l->takes_tokens = l->takes_tokens || b->to->proxy.identities[list[i]].has_token;
+		if (*l->tcp && !b->to->proxy.identities[list[i]].has_token)
+			return config_wrong(
+				e, err,
+				"identity '%s' has no token, and the kernel does not say "
+				"which user a TCP connection comes from",
+				name);
 		for (size_t j = 0; j < i; j++)
 			if (list[j] == list[i])
 				return config_wrong(e, err, "identity '%s' stands twice", name);
@@ -330,6 +341,46 @@ static int metrics_only(const struct config_entry *e, struct err *err)
 	return 0;
 }
 
+/* Tokens and bodies would cross a network for everybody on the way to read: said twice, or not
+ * done. */
+static int check_plaintext(const struct building *b, const struct config_entry *e,
+			   const struct conf_listener *l, struct err *err)
+{
+	struct config_entry network;
+	struct listen_tcp at;
+	bool said = config_entry_at(b->entries, b->path, "network", 0, &network) &&
+		    jv_true(network.value, "plaintext") && jv_true(e->value, "plaintext");
+
+	if (listen_tcp_parse(l->tcp, &at) < 0 || at.loopback || said)
+		return 0;
+	return config_wrong(
+		e, err,
+		"%s is reached by other hosts, and there is no TLS: listen on 127.0.0.1 "
+		"behind something that has TLS, or, if nobody else is on that network, "
+		"say plaintext = true here and network { plaintext = true }",
+		l->tcp);
+}
+
+/* A unix socket or an address, and what goes with each. */
+static int find_place(const struct building *b, const struct config_entry *e,
+		      const struct conf_listener *l, struct err *err)
+{
+	static const char *const of_sockets[] = {"owner", "group", "mode"};
+
+	if (!*l->socket == !*l->tcp)
+		return config_wrong(e, err, "give 'socket' or 'tcp', one of them");
+	for (size_t i = 0; *l->tcp && i < sizeof(of_sockets) / sizeof(*of_sockets); i++)
+		if (jv_get(e->value, of_sockets[i]))
+			return config_wrong(e, err, "'%s' is of sockets: leave it out",
+					    of_sockets[i]);
+	return *l->tcp ? check_plaintext(b, e, l, err) : 0;
+}
+
+static bool same_place(const struct conf_listener *a, const struct conf_listener *b)
+{
+	return strcmp(a->socket, b->socket) == 0 && strcmp(a->tcp, b->tcp) == 0;
+}
+
 static int build_listener(const struct building *b, const struct config_entry *e, size_t at,
 			  struct err *err)
 {
@@ -338,6 +389,7 @@ static int build_listener(const struct building *b, const struct config_entry *e
 	*l = (struct conf_listener){
 		.name = e->name,
 		.socket = jv_str(e->value, "socket", ""),
+		.tcp = jv_str(e->value, "tcp", ""),
 		.fd = -1,
 		.otherwise = jv_str(e->value, "otherwise", ""),
 	};
@@ -346,9 +398,12 @@ static int build_listener(const struct building *b, const struct config_entry *e
 		.group = jv_str(e->value, "group", ""),
 		.mode = (unsigned)strtoul(jv_str(e->value, "mode", "0660"), NULL, 8),
 	};
+	if (find_place(b, e, l, err) < 0)
+		return -1;
 	for (size_t i = 0; i < at; i++)
-		if (strcmp(b->to->listeners[i].socket, l->socket) == 0)
-			return config_wrong(e, err, "listener \"%s\" has the same socket",
+		if (same_place(&b->to->listeners[i], l))
+			return config_wrong(e, err,
+					    "listener \"%s\" has the same socket or address",
 					    b->to->listeners[i].name);
 	for (size_t i = 0; i < b->to->proxy.backend_count; i++)
 		if (strcmp(b->to->proxy.backends[i].socket, l->socket) == 0)
@@ -360,6 +415,24 @@ static int build_listener(const struct building *b, const struct config_entry *e
 	if (find_backend(b, e, &l->backend, err) < 0)
 		return -1;
 	return find_identities(b, e, l, err);
+}
+
+static int find_status_socket(struct building *b, struct err *err)
+{
+	struct config_entry e;
+
+	b->to->status_socket = "";
+	if (config_entry_at(b->entries, b->path, "admin", 0, &e))
+		b->to->status_socket = jv_str(e.value, "socket", "");
+	for (size_t i = 0; i < b->to->proxy.listener_count && !*b->to->status_socket; i++)
+		if (*b->to->listeners[i].socket)
+			b->to->status_socket = printed(b, "%s.status", b->to->listeners[i].socket);
+	if (*b->to->status_socket)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "%s: every listener is tcp: say where `sallyport status` finds the gate, "
+		       "admin { socket = \"/run/sallyport/admin.sock\" }",
+		       b->path);
 }
 
 static int build_listeners(struct building *b, struct err *err)
@@ -380,8 +453,7 @@ static int build_listeners(struct building *b, struct err *err)
 	}
 	b->to->proxy.listeners = b->to->listeners;
 	b->to->proxy.listener_count = count;
-	b->to->status_socket = printed(b, "%s.status", b->to->listeners[0].socket);
-	return 0;
+	return find_status_socket(b, err);
 }
 
 /* --- sockets that containers get in place of the engine's --- */

@@ -2,7 +2,11 @@
 #ifndef GATE_CONFIG_PRIV_H
 #define GATE_CONFIG_PRIV_H
 
+#include "gate/base/hash.h"
 #include "gate/config.h"
+#include "gate/listen.h"
+
+#define TOKEN_PREFIX "sha256:"
 
 enum config_shape { SHAPE_TABLE = 0, SHAPE_NAMED, SHAPE_LIST };
 
@@ -22,6 +26,8 @@ enum config_kind {
 	KIND_GID,
 	KIND_MODE,
 	KIND_NAMES,
+	KIND_TOKEN,
+	KIND_TCP,
 	KIND_NUMBER,
 	KIND_COUNT
 };

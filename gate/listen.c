@@ -2,7 +2,9 @@
 
 #include "gate/base/auto.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -104,6 +106,84 @@ int listen_unix(const char *path, const struct listen_access *access, int *ret_f
 	}
 	if (bind_to(fd, path, access, err) < 0)
 		return -1;
+	*ret_fd = take_fd(fd);
+	return 0;
+}
+
+/* --- TCP --- */
+
+/* Digits alone: no sign, no blank, no leading zero. */
+static bool parse_port(const char *text, in_port_t *ret)
+{
+	size_t len = strlen(text);
+	long port;
+
+	if (!len || len > 5 || strspn(text, "0123456789") != len || text[0] == '0')
+		return false;
+	port = strtol(text, NULL, 10);
+	*ret = htons((in_port_t)port);
+	return port <= 65535;
+}
+
+static int parse_v6(const char *text, struct listen_tcp *ret)
+{
+	const char *end = strstr(text, "]:");
+	char host[INET6_ADDRSTRLEN];
+	size_t len = end ? (size_t)(end - text) - 1 : 0;
+
+	if (!end || len >= sizeof(host))
+		return -1;
+	memcpy(host, text + 1, len);
+	host[len] = '\0';
+	ret->addr.v6.sin6_family = AF_INET6;
+	ret->len = sizeof(ret->addr.v6);
+	if (inet_pton(AF_INET6, host, &ret->addr.v6.sin6_addr) != 1 ||
+	    !parse_port(end + 2, &ret->addr.v6.sin6_port))
+		return -1;
+	ret->loopback = IN6_IS_ADDR_LOOPBACK(&ret->addr.v6.sin6_addr);
+	return 0;
+}
+
+int listen_tcp_parse(const char *text, struct listen_tcp *ret)
+{
+	const char *colon = strchr(text, ':');
+	char host[INET_ADDRSTRLEN];
+
+	*ret = (struct listen_tcp){.len = 0};
+	if (text[0] == '[')
+		return parse_v6(text, ret);
+	if (!colon || (size_t)(colon - text) >= sizeof(host))
+		return -1;
+	memcpy(host, text, (size_t)(colon - text));
+	host[colon - text] = '\0';
+	ret->addr.v4.sin_family = AF_INET;
+	ret->len = sizeof(ret->addr.v4);
+	if (inet_pton(AF_INET, host, &ret->addr.v4.sin_addr) != 1 ||
+	    !parse_port(colon + 1, &ret->addr.v4.sin_port))
+		return -1;
+	ret->loopback = (ntohl(ret->addr.v4.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+	return 0;
+}
+
+int listen_on_tcp(const char *text, int *ret_fd, struct err *err)
+{
+	const int on = 1;
+	struct listen_tcp at;
+	auto_fd int fd = -1;
+
+	if (listen_tcp_parse(text, &at) < 0)
+		return err_set(err, ERR_CONFIG, "%s is no address with a port", text);
+	fd = socket(at.addr.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_sys(err, "make a socket");
+	/* A gate that is started again must not wait for the connections of the one before. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (at.addr.any.sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	if (bind(fd, &at.addr.any, at.len) < 0)
+		return err_sys(err, "bind %s", text);
+	if (listen(fd, BACKLOG) < 0)
+		return err_sys(err, "listen on %s", text);
 	*ret_fd = take_fd(fd);
 	return 0;
 }

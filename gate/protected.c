@@ -100,7 +100,8 @@ const char *const *engine_names(const struct config *c, size_t listener, struct 
 
 	add(&names, "/var/run/docker.sock");
 	add(&names, c->proxy.backends[l->backend].socket);
-	add(&names, l->socket);
+	if (*l->socket)
+		add(&names, l->socket);
 	return names.paths;
 }
 
@@ -115,6 +116,8 @@ const char *const *protected_paths(const struct config *c, struct arena *a)
 	for (size_t i = 0; c->profile_paths[i]; i++)
 		add(&l, c->profile_paths[i]);
 	for (size_t i = 0; i < c->proxy.listener_count; i++) {
+		if (!*c->proxy.listeners[i].socket)
+			continue;
 		add(&l, c->proxy.listeners[i].socket);
 		add_folder(&l, c->proxy.listeners[i].socket);
 	}

@@ -121,6 +121,8 @@ static int open_socket(const struct conf_listener *l, const struct listen_access
 {
 	struct err unfit = {0};
 
+	if (*l->tcp)
+		return listen_on_tcp(l->tcp, ret, err);
 	*ret = passed_take(l->socket, access, &unfit);
 	if (unfit.kind != ERR_NONE) {
 		*err = unfit;
@@ -163,7 +165,7 @@ void serve_close_sockets(struct serve *s)
 			continue;
 		close(s->listeners[i]);
 		/* An engine that misses what it is to mount makes a folder in its place. */
-		if (c->listeners[i].as_one)
+		if (c->listeners[i].as_one || *c->listeners[i].tcp)
 			continue;
 		if (unlink(c->listeners[i].socket) < 0)
 			log_line("cannot remove %s: %s", c->listeners[i].socket, strerror(errno));

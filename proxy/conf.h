@@ -7,6 +7,7 @@
 #define PROXY_CONF_H
 
 #include "backends/backend.h"
+#include "gate/base/hash.h"
 #include "rules/engine.h"
 
 #include <stdbool.h>
@@ -17,6 +18,8 @@ struct conf_identity {
 	const char *name, *profile;
 	const char *owner; /* stable id; the name by default */
 	bool has_uid, has_gid;
+	bool has_token;
+	struct hash token; /* SHA-256 */
 	uint32_t uid, gid;
 	const char *own_socket; /* what its containers get for the engine's socket; "" or NULL:
 				   nothing */
@@ -37,12 +40,19 @@ struct conf_listener {
 	const size_t
 		*identities; /* indices into identities, in order; the first that fits counts */
 	size_t identity_count;
+	bool takes_tokens;               /* one of identities is known by a token */
+	const char *tcp;                 /* "127.0.0.1:2375"; "" or NULL: it is a unix socket */
 	bool metrics;                    /* serves what was counted (scrape.h), and nothing else */
 	const char *otherwise;           /* profile for everybody else; "" refuses them */
 	bool as_one;                     /* everybody is identities[0], whatever their user */
 	const char *const *engine_names; /* host paths by which its callers mean the engine's
 					    socket; NULL at the end, or NULL */
 };
+
+static inline bool conf_is_tcp(const struct conf_listener *l)
+{
+	return l->tcp && *l->tcp;
+}
 
 struct conf_limits {
 	unsigned connections; /* open at once, per worker */

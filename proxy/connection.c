@@ -4,9 +4,12 @@
  */
 #include "gate/base/log.h"
 #include "proxy/metrics.h"
+#include "proxy/token.h"
 #include "proxy/worker_priv.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,46 +93,108 @@ void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_cont
 	}
 }
 
-static bool fits(const struct conf_identity *i, const struct ucred *cred)
+/* What a caller shows of itself: the kernel's word, a token, and in `check` a name. */
+struct signs {
+	const char *named; /* NULL: the others count */
+	struct span token; /* empty: none was presented */
+};
+
+/* Every sign that an identity has must be there; a token that was presented counts, or nobody fits.
+ */
+static bool fits(const struct conn *c, const struct conf_identity *i, const struct signs *signs)
 {
-	if (!i->has_uid && !i->has_gid)
+	if (signs->named)
+		return !strcmp(i->name, signs->named);
+	if (c->listener->as_one)
+		return true;
+	if (i->has_token != (signs->token.len > 0) ||
+	    (i->has_token && !token_matches(&i->token, signs->token)))
 		return false;
-	return (!i->has_uid || i->uid == cred->uid) && (!i->has_gid || i->gid == cred->gid);
+	if (!i->has_uid && !i->has_gid)
+		return i->has_token;
+	return c->who.has_cred && (!i->has_uid || i->uid == c->who.uid) &&
+	       (!i->has_gid || i->gid == c->who.gid);
 }
 
-static const struct conf_identity *find_identity(const struct conn *c, const struct ucred *cred,
-						 const char *named)
+static const struct conf_identity *find_identity(const struct conn *c, const struct signs *signs)
 {
 	const struct proxy_conf *conf = c->worker->conf;
 
 	for (size_t i = 0; i < c->listener->identity_count; i++) {
 		const struct conf_identity *one = &conf->identities[c->listener->identities[i]];
 
-		if (named ? !strcmp(one->name, named) : c->listener->as_one || fits(one, cred))
+		if (fits(c, one, signs))
 			return one;
 	}
 	return NULL;
 }
 
-/* Who asks: the first identity of the listener that fits, else what the listener says. */
+/* The first identity of the listener that fits, else what the listener says. */
+static void take_identity(struct conn *c, const struct signs *signs)
+{
+	const struct conf_identity *found = find_identity(c, signs);
+	bool wrong_token = !found && signs->token.len > 0;
+
+	c->identity = found;
+	c->who.has_token = found && found->has_token && !signs->named;
+	c->who.name = found ? found->name : "";
+	c->who.owner = found ? found->owner : c->owner;
+	c->who.profile = found ? found->profile : wrong_token ? "" : c->listener->otherwise;
+	c->known = c->who.profile && *c->who.profile;
+}
+
+void connection_read_token(struct conn *c, const struct pair *headers, size_t count)
+{
+	struct signs signs = {.named = NULL};
+
+	if (!c->listener->takes_tokens || c->worker->check)
+		return;
+	if (token_presented(headers, count, &signs.token) == TOKEN_ODD) {
+		c->who.profile = "";
+		c->known = false;
+		return;
+	}
+	take_identity(c, &signs);
+}
+
+static void note_address(struct conn *c)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} peer = {.any.sa_family = AF_UNSPEC};
+	socklen_t len = sizeof(peer);
+
+	c->who.address = c->address;
+	if (getpeername(c->fd, &peer.any, &len) < 0)
+		return;
+	if (peer.any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &peer.v4.sin_addr, c->address, sizeof(c->address));
+	else if (peer.any.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &peer.v6.sin6_addr, c->address, sizeof(c->address));
+}
+
+/* Who asks, as far as can be told before a request has come. */
 static void identify(struct conn *c, const char *named)
 {
+	const struct signs signs = {.named = named};
 	struct ucred cred = {.pid = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
 	socklen_t len = sizeof(cred);
-	const struct conf_identity *found;
 
 	c->who.listener = c->listener->name;
-	c->who.has_cred = getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0;
+	c->who.has_cred = !conf_is_tcp(c->listener) &&
+			  getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0;
 	c->who.uid = cred.uid;
 	c->who.gid = cred.gid;
 	c->who.pid = cred.pid;
-	found = find_identity(c, &cred, named);
-	snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, c->listener->name);
-	c->identity = found;
-	c->who.name = found ? found->name : "";
-	c->who.owner = found ? found->owner : c->owner;
-	c->who.profile = found ? found->profile : c->listener->otherwise;
-	c->known = c->who.profile && *c->who.profile;
+	if (conf_is_tcp(c->listener))
+		note_address(c);
+	if (conf_is_tcp(c->listener))
+		snprintf(c->owner, sizeof(c->owner), "tcp@%s", c->listener->name);
+	else
+		snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, c->listener->name);
+	take_identity(c, &signs);
 }
 
 int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
@@ -176,6 +241,8 @@ bool connection_same_caller(const struct conn *a, const struct conn *b)
 {
 	if (a->listener->as_one || b->listener->as_one)
 		return a->identity && a->identity == b->identity;
+	if (conf_is_tcp(a->listener) || conf_is_tcp(b->listener))
+		return a->listener == b->listener && !strcmp(a->address, b->address);
 	return a->who.uid == b->who.uid;
 }
 
@@ -191,7 +258,7 @@ static bool too_many(const struct worker *w, const struct conf_listener *l, int 
 	identify(&newcomer, NULL);
 	for (const struct conn *c = w->conns; c; c = c->next)
 		n += connection_same_caller(c, &newcomer);
-	return newcomer.who.has_cred && n >= w->conf->limits.connections_per_uid;
+	return n >= w->conf->limits.connections_per_uid;
 }
 
 static void on_listener(struct watch *watch, uint32_t events)

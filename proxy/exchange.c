@@ -287,10 +287,11 @@ static bool log_allows(const struct exchange *x)
 /* Everything that can be said before the body: REASON_NONE, or why not. */
 static bool head_refused(struct exchange *x, const struct raw_head *raw)
 {
-	const struct conn *c = x->conn;
+	struct conn *c = x->conn;
 	struct violation why;
 	enum reason body;
 
+	connection_read_token(c, raw->headers, raw->header_count);
 	if (canonical_read(x->arena, raw, &x->req, &why) < 0) {
 		x->answer.close = why.reason == REASON_framing;
 		*violations_add(&x->call.refused, why.reason) = why;

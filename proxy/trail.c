@@ -136,6 +136,8 @@ static void fill_who_and_what(const struct exchange *x, struct record *r)
 	r->listener = who->listener;
 	r->identity = who->name;
 	r->owner = who->owner;
+	r->auth_method = identity_method(who);
+	r->address = who->address;
 	r->has_cred = who->has_cred;
 	r->uid = who->uid;
 	r->gid = who->gid;
@@ -267,6 +269,8 @@ void trail_malformed(struct conn *c)
 	r.listener = c->who.listener;
 	r.identity = c->who.name;
 	r.owner = c->who.owner;
+	r.auth_method = identity_method(&c->who);
+	r.address = c->who.address;
 	r.has_cred = c->who.has_cred;
 	r.uid = c->who.uid;
 	r.gid = c->who.gid;

@@ -48,7 +48,8 @@ struct conn {
 	struct identity who;
 	const struct conf_identity *identity; /* who, if it is known by name; or NULL */
 	char owner[160];
-	bool known; /* the listener lets this caller in */
+	char address[48]; /* of a TCP peer */
+	bool known;       /* the listener lets this caller in */
 	int fd;
 	struct MHD_Connection *mhd;
 	struct exchange *exchange; /* the request in progress, or NULL */
@@ -207,6 +208,9 @@ struct worker {
 void worker_turn(struct worker *w, int timeout_ms);
 
 /* connection.c */
+
+/* A head has come: on a listener that takes tokens it says who asks. */
+void connection_read_token(struct conn *c, const struct pair *headers, size_t count);
 void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
 		       enum MHD_ConnectionNotificationCode code);
 void connection_give_up(struct conn *c); /* nothing more is taken from it */

@@ -86,7 +86,11 @@ static void merge(struct arena *a, struct jv *into, const struct jv *from)
 /* An example says what matters to its rule; the rest is a request of somebody's. */
 static struct jv complete(struct arena *a, const struct item *it, const struct jv *example)
 {
-	const struct identity who = {"example", "example", "", "example", false, 0, 0, 0};
+	const struct identity who = {.name = "example",
+				     .owner = "example",
+				     .profile = "",
+				     .listener = "example",
+				     .address = ""};
 	const struct jv nothing = jv_object();
 	struct question q = {.who = &who, .backend = "example", .workload = &nothing, .now = 1};
 	struct jv facts;

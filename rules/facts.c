@@ -19,7 +19,7 @@ static const char *const known[] = {
 #include "rules/settings.def"
 #undef SETTING
 	"operation.name.class.group",
-	"identity.name.owner.profile.listener.uid.gid",
+	"identity.name.owner.profile.listener.method.address.uid.gid",
 	"backend",
 	"object.kind.id.name.mine",
 	"workload",
@@ -138,7 +138,7 @@ bool facts_has_path(struct span path)
 		"operation.name", "operation.class",  "operation.group",   "identity.name",
 		"identity.owner", "identity.profile", "identity.listener", "identity.uid",
 		"identity.gid",   "backend",          "object.kind",       "object.id",
-		"object.name",    "object.mine",
+		"object.name",    "object.mine",      "identity.method",   "identity.address",
 	};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -250,6 +250,11 @@ bool facts_fit(const struct jv *v, size_t cap)
 
 /* --- making them --- */
 
+const char *identity_method(const struct identity *who)
+{
+	return who->has_token ? "token" : who->has_cred ? "peercred" : "listener";
+}
+
 static void add_identity(struct arena *a, struct jv *facts, const struct identity *who)
 {
 	struct jv *id = jv_set(a, facts, "identity", jv_object());
@@ -258,6 +263,9 @@ static void add_identity(struct arena *a, struct jv *facts, const struct identit
 	jv_set(a, id, "owner", jv_string(who->owner));
 	jv_set(a, id, "profile", jv_string(who->profile));
 	jv_set(a, id, "listener", jv_string(who->listener));
+	jv_set(a, id, "method", jv_string(identity_method(who)));
+	if (who->address && *who->address)
+		jv_set(a, id, "address", jv_string(who->address));
 	if (!who->has_cred)
 		return;
 	jv_set(a, id, "uid", jv_int(who->uid));

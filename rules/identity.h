@@ -16,9 +16,14 @@ struct identity {
 	const char *owner;    /* stable id that the caller's objects are labelled with */
 	const char *profile;  /* name of the trust profile */
 	const char *listener; /* where it came in */
+	bool has_token;       /* known by a bearer token */
+	const char *address;  /* of a TCP peer; "" on unix sockets */
 	bool has_cred;        /* uid, gid and pid are known (unix sockets) */
 	uint32_t uid, gid;
 	int32_t pid;
 };
+
+/* By what the caller is known: "token", "peercred", or "listener": by nothing of its own. */
+const char *identity_method(const struct identity *who);
 
 #endif

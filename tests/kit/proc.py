@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -119,3 +120,10 @@ def output(command, **more):
         raise Trouble(f"{' '.join(map(str, command))}: status {done.returncode}: "
                       f"{(done.stderr or done.stdout).strip()[-2000:]}")
     return done.stdout
+
+
+def free_port():
+    """A TCP port of 127.0.0.1 that nobody listened on a moment ago."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]

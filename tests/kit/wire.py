@@ -201,11 +201,17 @@ def as_user(uid):
 
 
 def connect(path, uid=None, seconds=10):
-    sock = socket.socket(socket.AF_UNIX)
+    """path: of a unix socket, or tcp://127.0.0.1:PORT."""
+    tcp = str(path).startswith("tcp://")
+    sock = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
     sock.settimeout(seconds)
     try:
         with as_user(uid):
-            sock.connect(str(path))
+            if tcp:
+                host, port = str(path)[len("tcp://"):].rsplit(":", 1)
+                sock.connect((host, int(port)))
+            else:
+                sock.connect(str(path))
     except OSError as error:
         sock.close()
         raise Trouble(f"cannot connect to {path}: {error.strerror}") from None

@@ -53,6 +53,8 @@ static void members_have_their_order(void **state)
 		.listener = "agents",
 		.identity = "bot",
 		.owner = "team",
+		.auth_method = "peercred",
+		.address = "10.0.0.7",
 		.has_cred = true,
 		.pid = -1,
 		.op = "container.create",
@@ -99,7 +101,7 @@ static void members_have_their_order(void **state)
 		"\"type\":\"decision\",\"id\":\"I\",\"of\":\"O\",\"surf\":\"docker\","
 		"\"backend\":\"engine\",\"listener\":\"agents\",\"mode\":\"shadow\","
 		"\"actor\":{\"identity\":\"bot\",\"owner\":\"team\","
-		"\"auth\":{\"method\":\"peercred\",\"uid\":0,\"gid\":0,\"pid\":-1}},"
+		"\"auth\":{\"method\":\"peercred\",\"addr\":\"10.0.0.7\",\"uid\":0,\"gid\":0,\"pid\":-1}},"
 		"\"op\":\"container.create\",\"class\":\"launch\","
 		"\"req\":{\"method\":\"POST\",\"path\":\"/containers/create\",\"bytes\":7,"
 		"\"sha256\":\"aa\",\"sent_sha256\":\"bb\"},"

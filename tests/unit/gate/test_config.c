@@ -37,6 +37,15 @@
 								"\"socket\":\"/run/j/"             \
 								"own.sock\"," listener)
 
+/* An identity with a token, and a TCP listener for it. */
+#define TCP(address, more)                                                                         \
+	ALL "," NAMED("identity", "net", "7",                                                      \
+		      "\"token\":\"sha256:"                                                        \
+		      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\","        \
+		      "\"profile\":\"p\"") "," NAMED("listener", "net", "8",                       \
+						     "\"tcp\":\"" address                          \
+						     "\",\"identities\":[\"net\"]" more)
+
 static int build(const char *entries, struct arena *a, struct config *ret, struct err *err)
 {
 	enum jv_fault fault;
@@ -109,7 +118,8 @@ static const struct {
 	{"identity without a sign in a list",
 	 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\"") "," NAMED(
 		 "listener", "two", "8", "\"socket\":\"/b\",\"identities\":[\"x\"]"),
-	 ":8: listener \"two\": identity 'x' has neither uid nor gid: only 'as' can name it"},
+	 ":8: listener \"two\": identity 'x' has neither uid, gid nor token: only 'as' can name "
+	 "it"},
 	{"everybody is one", AS, ""},
 	{"everybody is one who is recognised elsewhere, too",
 	 ALL "," NAMED("listener", "two", "8", "\"socket\":\"/b\",\"as\":\"ci\""), ""},
@@ -159,8 +169,66 @@ static const struct {
 	 ":7: identity \"x\": uid must be a uid, or the name of a user of this host, not "
 	 "\"nobody-here\""},
 	{"identity of a later version",
-	 ALL "," NAMED("identity", "x", "7", "\"token\":\"t\",\"profile\":\"p\""),
-	 ":7: identity \"x\": 'token' is not in this version; leave it out"},
+	 ALL "," NAMED("identity", "x", "7", "\"cert\":\"t\",\"profile\":\"p\""),
+	 ":7: identity \"x\": 'cert' is not in this version; leave it out"},
+	{"a token in the clear",
+	 ALL "," NAMED("identity", "x", "7", "\"token\":\"secret\",\"profile\":\"p\""),
+	 ":7: identity \"x\": token must be \"sha256:\" and 64 hexadecimal digits (`sallyport "
+	 "token` "
+	 "makes one)"},
+	{"a token", TCP("127.0.0.1:2375", ""), ""},
+	{"tcp on IPv6", TCP("[::1]:2375", ""), ""},
+	{"tcp with a name", TCP("localhost:2375", ""),
+	 ":8: listener \"net\": tcp must be an address with a port, such as \"127.0.0.1:2375\" or "
+	 "\"[::1]:2375\", not \"localhost:2375\""},
+	{"tcp without a port", TCP("127.0.0.1", ""),
+	 ":8: listener \"net\": tcp must be an address with a port, such as \"127.0.0.1:2375\" or "
+	 "\"[::1]:2375\", not \"127.0.0.1\""},
+	{"tcp with port 0", TCP("127.0.0.1:0", ""),
+	 ":8: listener \"net\": tcp must be an address with a port, such as \"127.0.0.1:2375\" or "
+	 "\"[::1]:2375\", not \"127.0.0.1:0\""},
+	{"tcp with a port too high", TCP("127.0.0.1:65536", ""),
+	 ":8: listener \"net\": tcp must be an address with a port, such as \"127.0.0.1:2375\" or "
+	 "\"[::1]:2375\", not \"127.0.0.1:65536\""},
+	{"tcp for others", TCP("0.0.0.0:2375", ""),
+	 ":8: listener \"net\": 0.0.0.0:2375 is reached by other hosts, and there is no TLS: "
+	 "listen on "
+	 "127.0.0.1 behind something that has TLS, or, if nobody else is on that network, say "
+	 "plaintext = true here and network { plaintext = true }"},
+	{"tcp for others, said once", TCP("[::]:2375", ",\"plaintext\":true"),
+	 ":8: listener \"net\": [::]:2375 is reached by other hosts, and there is no TLS: listen "
+	 "on "
+	 "127.0.0.1 behind something that has TLS, or, if nobody else is on that network, say "
+	 "plaintext = true here and network { plaintext = true }"},
+	{"tcp for others, said twice",
+	 TCP("[::]:2375", ",\"plaintext\":true") "," PLAIN("network", "9", "\"plaintext\":true"),
+	 ""},
+	{"tcp with a mode", TCP("127.0.0.1:2375", ",\"mode\":\"0600\""),
+	 ":8: listener \"net\": 'mode' is of sockets: leave it out"},
+	{"tcp for a user",
+	 ALL "," NAMED("listener", "net", "8", "\"tcp\":\"127.0.0.1:1\",\"identities\":[\"ci\"]"),
+	 ":8: listener \"net\": identity 'ci' has no token, and the kernel does not say which user "
+	 "a TCP "
+	 "connection comes from"},
+	{"neither socket nor tcp", ALL "," NAMED("listener", "net", "8", "\"otherwise\":\"p\""),
+	 ":8: listener \"net\": give 'socket' or 'tcp', one of them"},
+	{"nowhere for the status",
+	 LOG "," BACKEND
+	     "," NAMED("listener", "net", "8", "\"tcp\":\"127.0.0.1:1\",\"otherwise\":\"p\""),
+	 ": every listener is tcp: say where `sallyport status` finds the gate, admin { socket = "
+	 "\"/run/sallyport/admin.sock\" }"},
+	{"the status in a place of its own",
+	 LOG
+	 "," BACKEND
+	 "," NAMED("listener", "net", "8", "\"tcp\":\"127.0.0.1:1\",\"otherwise\":\"p\"") "," PLAIN(
+		 "admin", "9", "\"socket\":\"/run/a.sock\""),
+	 ""},
+	{"metrics alone",
+	 ALL "," NAMED("listener", "m", "8", "\"socket\":\"/run/m.sock\",\"metrics\":true"), ""},
+	{"metrics and more",
+	 ALL "," NAMED("listener", "m", "8",
+		       "\"socket\":\"/run/m.sock\",\"metrics\":true,\"otherwise\":\"p\""),
+	 ":8: listener \"m\": with 'metrics' nothing is forwarded: leave 'otherwise' out"},
 	{"a name with a slash", ALL "," NAMED("identity", "a/b", "7", "\"uid\":1"),
 	 ":7: identity \"a/b\": a name is 1 to 64 letters, digits, '.', '_' and '-'"},
 	{"an empty name", ALL "," NAMED("identity", "", "7", "\"uid\":1"),
@@ -173,10 +241,10 @@ static const struct {
 	 LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"/run/../a\""),
 	 ":4: listener \"l\": socket must be an absolute path of at most 100 bytes, not "
 	 "\"/run/../a\""},
-	{"tcp",
+	{"socket and tcp",
 	 LOG "," BACKEND
 	     "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"tcp\":\"127.0.0.1:1\""),
-	 ":4: listener \"l\": 'tcp' is not in this version; leave it out"},
+	 ":4: listener \"l\": give 'socket' or 'tcp', one of them"},
 	{"mode as a number",
 	 LOG "," BACKEND "," NAMED("listener", "l", "4", "\"socket\":\"/a\",\"mode\":432"),
 	 ":4: listener \"l\": mode must be an octal mode as a string, such as \"0660\", "
@@ -220,7 +288,7 @@ static const struct {
 	 ":4: listener \"l\": nobody could come in: give 'identities', 'otherwise' or 'as'"},
 	{"same socket",
 	 ALL "," NAMED("listener", "two", "6", "\"socket\":\"/run/sp/a.sock\",\"otherwise\":\"p\""),
-	 ":6: listener \"two\": listener \"agents\" has the same socket"},
+	 ":6: listener \"two\": listener \"agents\" has the same socket or address"},
 	{"the engine's own socket",
 	 ALL "," NAMED("listener", "two", "6", "\"socket\":\"/run/e.sock\",\"otherwise\":\"p\""),
 	 ":6: listener \"two\": this is the socket of backend \"engine\""},

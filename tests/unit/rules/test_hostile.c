@@ -186,6 +186,7 @@ static bool slow_build(void)
 #endif
 }
 
+/* In processor time, as the limits are: how long others keep the machine says nothing. */
 static void attacks_are_denied(void **state)
 {
 	uint64_t allowed_ns = (slow_build() ? 500 : 100) * (uint64_t)1000000;
@@ -195,10 +196,10 @@ static void attacks_are_denied(void **state)
 		const struct attack *at = &attacks[i];
 		struct engine *eng = open_with(at->body);
 		struct kit_answer ans;
-		uint64_t start = clock_boot_ns(), took;
+		uint64_t start = clock_thread_ns(), took;
 
 		kit_judge(eng, "bad", kit_create, "", &ans);
-		took = clock_boot_ns() - start;
+		took = clock_thread_ns() - start;
 		if (at->want != REASON_NONE) {
 			CHECK_INT(at->label, -1, ans.result);
 			CHECK_INT(at->label, VERDICT_DENY, ans.decision.verdict);
@@ -212,9 +213,9 @@ static void attacks_are_denied(void **state)
 		CHECK_INT(at->label, 1, took < allowed_ns);
 		kit_drop(&ans);
 
-		start = clock_boot_ns();
+		start = clock_thread_ns();
 		kit_judge(eng, "good", kit_create, "", &ans);
-		took = clock_boot_ns() - start;
+		took = clock_thread_ns() - start;
 		CHECK_STR(at->label, "allow", kit_reasons(&ans));
 		CHECK_INT(at->label, 1, took < 50 * (uint64_t)1000000);
 		kit_drop(&ans);

@@ -10,8 +10,19 @@ static void facts_are_made(void **state)
 	struct arena *a = arena_create(1 << 16);
 	struct jv object = kit_json(a, "{\"kind\":\"container\",\"id\":\"ab\",\"mine\":true}");
 	struct jv workload = kit_json(a, "{\"privileged\":false}"), nothing = jv_null();
-	const struct identity who = {"ann", "o1", "p", "agents", true, 1000, 100, 42};
-	const struct identity nobody = {"", "", "p", "agents", false, 0, 0, 0};
+	const struct identity who = {.name = "ann",
+				     .owner = "o1",
+				     .profile = "p",
+				     .listener = "agents",
+				     .has_cred = true,
+				     .uid = 1000,
+				     .gid = 100,
+				     .pid = 42};
+	const struct identity nobody = {.name = "",
+					.owner = "",
+					.profile = "p",
+					.listener = "agents",
+					.address = "10.0.0.7"};
 	const struct {
 		const char *label;
 		struct question q;
@@ -22,7 +33,7 @@ static void facts_are_made(void **state)
 		 "{\"operation\":{\"name\":\"container.start\",\"class\":\"lifecycle\",\"group\":"
 		 "\"container.run\"},"
 		 "\"identity\":{\"name\":\"ann\",\"owner\":\"o1\",\"profile\":\"p\",\"listener\":"
-		 "\"agents\",\"uid\":"
+		 "\"agents\",\"method\":\"peercred\",\"uid\":"
 		 "1000,\"gid\":100},\"backend\":\"engine\",\"object\":{\"kind\":\"container\","
 		 "\"id\":\"ab\",\"mine\":"
 		 "true},\"workload\":{\"privileged\":false}}"},
@@ -30,7 +41,8 @@ static void facts_are_made(void **state)
 		 {OP_CONTAINER_LIST, &nobody, "engine", NULL, &nothing, 0},
 		 "{\"operation\":{\"name\":\"container.list\",\"class\":\"read\",\"group\":\"\"},"
 		 "\"identity\":{\"name\":"
-		 "\"\",\"owner\":\"\",\"profile\":\"p\",\"listener\":\"agents\"},\"backend\":"
+		 "\"\",\"owner\":\"\",\"profile\":\"p\",\"listener\":\"agents\",\"method\":"
+		 "\"listener\",\"address\":\"10.0.0.7\"},\"backend\":"
 		 "\"engine\"}"},
 	};
 
