@@ -9,6 +9,7 @@
 #include "rules/engine.h"
 #include "rules/luadata.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -145,6 +146,7 @@ static int load_sources(struct reader *r, struct err *err)
 
 	if (bundle_config(&r->first, r->arena, &r->config, err) < 0)
 		return -1;
+	assert(r->config.profile_paths);
 	for (size_t i = 0; r->config.profile_paths[i]; i++) {
 		const char *path = r->config.profile_paths[i];
 		int rc;

@@ -2,9 +2,11 @@
 
 #include "gate/base/confine.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,14 +34,16 @@ static void check_root(struct findings *f)
 static long number_in(const char *path)
 {
 	FILE *in = fopen(path, "re");
+	char text[32] = "", *end = text;
 	long n = -1;
 
 	if (!in)
 		return -1;
-	if (fscanf(in, "%ld", &n) != 1)
-		n = -1;
+	errno = 0;
+	if (fgets(text, sizeof(text), in))
+		n = strtol(text, &end, 10);
 	fclose(in);
-	return n;
+	return end == text || errno ? -1 : n;
 }
 
 static void check_kernel(struct findings *f)

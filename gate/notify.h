@@ -8,6 +8,6 @@
 void notify_manager(const char *state);
 
 /* The same with a descriptor, of which the manager gets a copy; -1: none. */
-void notify_manager_fd(const char *state, int fd);
+void notify_manager_fd(const char *state, int kept);
 
 #endif

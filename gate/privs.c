@@ -61,9 +61,7 @@ int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
 		assert(!ids);
 		if (confine_caps(SUPERVISOR_CAPS | RESOLVER_CAPS, SUPERVISOR_CAPS, err) < 0)
 			return -1;
-	} else if (ids && confine_become(ids, keep, err) < 0) {
-		return -1;
-	} else if (!ids && confine_caps(keep, keep, err) < 0) {
+	} else if ((ids ? confine_become(ids, keep, err) : confine_caps(keep, keep, err)) < 0) {
 		return -1;
 	}
 	if (confine_no_new_privs(err) < 0)

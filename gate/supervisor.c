@@ -57,6 +57,7 @@ static bool is_serving_place(const struct supervisor *s, const struct process *p
 
 static struct process *by_pid(struct supervisor *s, pid_t pid)
 {
+	assert(s->workers && s->leaving);
 	for (size_t i = 0; i < places(s); i++)
 		if (place(s, i)->pid == pid)
 			return place(s, i);

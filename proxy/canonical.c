@@ -45,7 +45,7 @@ static int decode(struct arena *a, struct span s, bool plus, struct span *ret, b
 		} else if (c == '%') {
 			if (s.len - i < 3 || hex(s.at[i + 1]) < 0 || hex(s.at[i + 2]) < 0)
 				return -1;
-			c = (char)(hex(s.at[i + 1]) << 4 | hex(s.at[i + 2]));
+			c = (char)(hex(s.at[i + 1]) * 16 + hex(s.at[i + 2]));
 			i += 2;
 			if (c == '/' && ret_slash)
 				*ret_slash = true;

@@ -186,7 +186,7 @@ struct upstream *upstream_open(struct loop *l, const char *socket_path, void (*l
 	settings_once();
 	u->loop = l;
 	u->addr.sun_family = AF_UNIX;
-	strcpy(u->addr.sun_path, socket_path);
+	memcpy(u->addr.sun_path, socket_path, strlen(socket_path) + 1);
 	u->lost = lost;
 	u->lost_arg = lost_arg;
 	return u;

@@ -38,6 +38,7 @@ def suites(long):
     return [
         Suite("unit", [*meson, GCC], 300, GCC),
         Suite("unit-sanitized", [*meson, SANITIZED, "-t", "3"], 600, SANITIZED),
+        Suite("tidy", [tests / "lint/tidy", GCC], 420, GCC, quick=False),
         Suite("cases", [tests / "cases/run"], 120, GCC, env=gcc),
         Suite("scene", [tests / "scene/run"], 300, GCC, env=gcc),
         Suite("scene-sanitized", [tests / "scene/run"], 600, SANITIZED, quick=False, env=sanitized),

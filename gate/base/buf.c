@@ -27,7 +27,7 @@ void buf_clear(struct buf *b)
 
 static void slide_down(struct buf *b)
 {
-	if (!b->start)
+	if (!b->start || !b->mem)
 		return;
 	memmove(b->mem, b->mem + b->start, buf_len(b));
 	b->end -= b->start;
