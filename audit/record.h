@@ -82,7 +82,8 @@ struct record {
 	const char *err;
 	uint64_t bytes_in, bytes_out; /* caller to engine, engine to caller */
 	uint64_t dur_ms;
-	const char *created; /* id of what was made */
+	const char *created;     /* id of what was made */
+	struct span attestation; /* JSON text; empty leaves it out */
 	bool client_gone;
 
 	/* log and process records */

@@ -84,7 +84,7 @@ enum reply_kind {
 	REPLY_STREAM = 0, /* passed on as it comes, with push-back, without a timer */
 	REPLY_ROWS,       /* like REPLY_STREAM, a line a time: each is looked at by row() */
 	REPLY_HELD,       /* a JSON document that is held (capped), filtered, rendered anew */
-	REPLY_LAUNCH,     /* like REPLY_HELD, then check(): the object was just made */
+	REPLY_LAUNCH,     /* like REPLY_HELD, then check(): it was just made, or started */
 	REPLY_HIJACK,     /* after a 101 both directions are raw bytes */
 	REPLY_KIND_COUNT
 };
@@ -98,7 +98,8 @@ enum intake {
 
 enum lookup_kind {
 	LOOKUP_GET = 0, /* GET target from the service */
-	LOOKUP_PATH     /* ask the resolver what a host path is */
+	LOOKUP_PATH,    /* ask the resolver what a host path is */
+	LOOKUP_PROCESS  /* ask the resolver what runs under a pid that the service named */
 };
 
 /*
@@ -108,15 +109,18 @@ enum lookup_kind {
  */
 struct lookup {
 	enum lookup_kind kind;
-	const char *target; /* GET: path and query as sent; PATH: an absolute, cleaned path */
+	const char *target; /* GET: path and query as sent; PATH: an absolute, cleaned path;
+			       PROCESS: the lines of proxy/resolve.h */
 	const char *table;  /* "info", "version", "images", "containers", "volumes", "networks",
 			       "execs", "files" */
 	const char *key;    /* "" for info and version */
 
 	bool answered;
-	int status; /* HTTP status; PATH: 200; 0: no answer (unreachable, timed out, or unknown to
-		       the facts file) */
-	struct jv body; /* parsed JSON; PATH: see proxy/resolve.h; JV_NULL if there is none */
+	int status;     /* HTTP status; PATH, PROCESS: 200; 0: no answer (unreachable, timed out, or
+			   unknown to the facts file) */
+	bool late;      /* with status 0: there was no answer in time */
+	struct jv body; /* parsed JSON; PATH, PROCESS: see proxy/resolve.h; JV_NULL if there is none
+			 */
 };
 
 #define LOOKUPS_MAX 64 /* in one step */
@@ -165,6 +169,8 @@ struct backend_call {
 				   gate on which they are the same caller; "" or NULL: none */
 	uint64_t now_ms;        /* CLOCK_BOOTTIME, for the adapter's caches */
 	bool offline; /* `check --facts`: nothing that was cached from a live service counts */
+	bool sees_processes; /* what the service starts can be looked at: LOOKUP_PROCESS */
+	bool wants_attested; /* the profile takes nothing for granted that was not seen */
 
 	/* set by route() */
 	enum operation op;
@@ -185,6 +191,8 @@ struct backend_call {
 		const char *text;
 	} warnings[16]; /* fields that were dropped */
 	size_t warning_count;
+	struct jv attestation; /* set by check() of what was started, for the record: FORMAT.md;
+				  JV_NULL if nothing was */
 
 	void *state; /* the adapter's own, in the arena */
 };
@@ -273,12 +281,13 @@ struct backend_ops {
 		    struct arena *scratch);
 
 	/*
-	 * REPLY_LAUNCH after a 2xx: inspects what was made and compares.
+	 * REPLY_LAUNCH after a 2xx: inspects what was made and compares; of what was
+	 * started, asks what the kernel says of it.
 	 * STEP_REFUSED: it is not what was judged; undo() follows.
 	 */
 	enum step (*check)(struct backend *be, struct backend_call *call, struct span reply_body);
 
-	/* The request that removes what was just made. */
+	/* The request that removes what was just made, or kills what was just started. */
 	int (*undo)(struct backend *be, struct backend_call *call, struct outgoing *ret,
 		    struct err *err);
 

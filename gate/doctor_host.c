@@ -27,6 +27,12 @@ static void check_root(struct findings *f)
 			    "there are unknown, and unknown is denied.",
 			    "Add the capability DAC_READ_SEARCH (--cap-add in a container).",
 			    "root without DAC_READ_SEARCH");
+	else if (!(confine_permitted() & CONFINE_CAP(CAP_SYS_PTRACE)))
+		finding_add(f, FINDING_WEAK,
+			    "The resolver cannot look at what engines start, so little of it is "
+			    "attested.",
+			    "Add the capability SYS_PTRACE (--cap-add in a container).",
+			    "root without SYS_PTRACE");
 	else
 		finding_add(f, FINDING_FINE, "", "", "started as root, with what it needs");
 }

@@ -1,6 +1,7 @@
 #include "gate/privs.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stddef.h>
 
@@ -40,15 +41,17 @@ bool privs_row(size_t i, struct privs_row *ret)
 		.role = rows[i].role == ROLE_EACH ? "each" : role_names[rows[i].role],
 		.name = rows[i].call.name,
 		.reason = rows[i].reason,
+		.limited = rows[i].call.arg >= 0,
+		.value = rows[i].call.value,
 	};
 	return true;
 }
 
 /*
- * The resolver must see every path, so the supervisor has to keep what it hands
- * on to a new one; it does not use it itself.
+ * The resolver must see every path, and what an engine started, so the supervisor
+ * has to keep what it hands on to a new one; it does not use it itself.
  */
-#define RESOLVER_CAPS CONFINE_CAP(CAP_DAC_READ_SEARCH)
+#define RESOLVER_CAPS (CONFINE_CAP(CAP_DAC_READ_SEARCH) | CONFINE_CAP(CAP_SYS_PTRACE))
 #define SUPERVISOR_CAPS                                                                            \
 	(CONFINE_CAP(CAP_SETUID) | CONFINE_CAP(CAP_SETGID) | CONFINE_CAP(CAP_CHOWN) |              \
 	 CONFINE_CAP(CAP_KILL))

@@ -54,6 +54,8 @@ int privs_filter(enum role role, struct err *err) __attribute__((warn_unused_res
 /* Row i of syscalls.def for `help syscalls`; false behind the last. */
 struct privs_row {
 	const char *role, *name, *reason;
+	bool limited; /* only with this value of an argument */
+	uint64_t value;
 };
 bool privs_row(size_t i, struct privs_row *ret);
 

@@ -65,29 +65,39 @@ static void add_worker(struct resolver *r, int fd)
 	watch(r, i, EPOLL_CTL_ADD);
 }
 
-/* A path that is not in its one plain form is no question of ours. */
-static bool is_question(struct span path)
+/* What is neither a path in its plain form nor a pid is no question of ours. */
+static bool is_question(struct span s)
 {
-	return path.len > 0 && path.at[0] == '/' && !memchr(path.at, '\0', path.len);
+	return s.len > 0 && (s.at[0] == '/' || span_starts(s, "pid ")) &&
+	       !memchr(s.at, '\0', s.len);
+}
+
+static bool resolve(struct span what, struct buf *out)
+{
+	char *path;
+
+	if (what.at[0] != '/') {
+		resolve_process(what, out);
+		return true;
+	}
+	path = strndup(what.at, what.len);
+	if (path)
+		resolve_path(path, out);
+	free(path);
+	return path != NULL;
 }
 
 static bool answer(struct frame_conn *c, struct span question)
 {
-	struct span ticket = {question.at, TICKET}, path = span_skip(question, TICKET);
+	struct span ticket = {question.at, TICKET}, what = span_skip(question, TICKET);
 	struct buf out;
-	char *text;
 	bool fine;
 
-	if (question.len < TICKET || !is_question(path))
-		return false;
-	text = strndup(path.at, path.len);
-	if (!text)
+	if (question.len < TICKET || !is_question(what))
 		return false;
 	buf_init(&out, ANSWER_MAX);
-	resolve_path(text, &out);
-	fine = !buf_spent(&out) && frame_put(c, ticket, buf_span(&out));
+	fine = resolve(what, &out) && !buf_spent(&out) && frame_put(c, ticket, buf_span(&out));
 	buf_fini(&out);
-	free(text);
 	return fine;
 }
 

@@ -50,11 +50,26 @@ static int find_user(const char *name, struct confine_ids *ret, struct err *err)
 	return 0;
 }
 
+/* Once, not at each start. */
+static void say_what_stays_unseen(const struct serve *s)
+{
+	const struct proxy_conf *c = &s->loaded->config.proxy;
+
+	for (size_t i = 0; i < c->backend_count; i++)
+		if (!c->backends[i].sees_files)
+			log_line("backend %s: what it starts is not attested, since files = "
+				 "\"none\"",
+				 c->backends[i].name);
+	if (!s->root)
+		log_line("not started as root: of what engines start, little can be attested");
+}
+
 int serve_users(struct serve *s, struct err *err)
 {
 	const struct config_users *u = &s->loaded->config.users;
 
 	s->root = geteuid() == 0;
+	say_what_stays_unseen(s);
 	if (!s->root) {
 		log_line("not started as root: all processes run as one user, which can alter the "
 			 "log as well");

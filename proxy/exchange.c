@@ -273,6 +273,8 @@ static void prepare_call(struct exchange *x)
 	call->engine_names = x->conn->listener->engine_names;
 	call->own_socket = own_socket(x);
 	call->now_ms = x->worker->loop.now_ms;
+	call->sees_processes = x->service->conf->sees_files;
+	call->wants_attested = x->profile && profile_wants_attested(x->profile);
 	call->offline = check_facts(x->worker) != NULL;
 }
 
@@ -523,9 +525,7 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		lookup_timeout(x);
 		break;
 	case X_UNDO:
-		snprintf(x->err, sizeof(x->err), "not as judged; COULD NOT BE REMOVED in time");
-		forward_abandon(x);
-		exchange_refuse(x, REASON_not_as_judged, "", "");
+		forward_undo_timeout(x);
 		break;
 	case X_SENT:
 	case X_HELD:

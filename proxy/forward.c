@@ -289,6 +289,7 @@ static void held_complete(struct exchange *x)
 	upcall_release(x->up);
 	x->up = NULL;
 	x->deadline_ms = 0;
+	x->steps = 0;
 	if (x->call.reply == REPLY_LAUNCH && x->http < 300)
 		forward_check(x);
 	else
@@ -386,11 +387,32 @@ static const struct upcall_handlers reply_handlers = {
 
 /* --- removing what is not as it was judged --- */
 
+/* A start is undone by a kill: the container was there before, and stays to be looked at. */
+static bool undo_kills(const struct exchange *x)
+{
+	return x->call.op != OP_CONTAINER_CREATE;
+}
+
+static const char *undo_said(const struct exchange *x, bool done)
+{
+	if (undo_kills(x))
+		return done ? "not as judged; killed" : "not as judged; COULD NOT BE KILLED";
+	return done ? "not as judged; removed" : "not as judged; COULD NOT BE REMOVED";
+}
+
 static void undone(struct exchange *x, const char *how)
 {
+	const struct violation *first = &x->call.refused.list[0];
+
 	forward_abandon(x);
 	x->status = "fail";
-	if (how)
+	if (undo_kills(x))
+		log_line(
+			"%s: the kernel does not show what was judged of container %.64s (%.200s), "
+			"and %s",
+			x->id, x->call.object.id, x->call.refused.count ? first->text : "",
+			how ? how : "it was killed");
+	else if (how)
 		log_line("%s: what the engine made is not what was judged, and %s", x->id, how);
 	x->decision.violations = x->call.refused;
 	if (!x->call.refused.count) {
@@ -403,11 +425,18 @@ static void undone(struct exchange *x, const char *how)
 static void on_undo_head(void *arg, const struct reply_head *head)
 {
 	struct exchange *x = arg;
-	bool gone = head->status < 300 || head->status == 404;
+	/* What does not run any more cannot be killed: a conflict. */
+	bool gone =
+		head->status < 300 || head->status == 404 || (undo_kills(x) && head->status == 409);
 
-	snprintf(x->err, sizeof(x->err), "%s",
-		 gone ? "not as judged; removed" : "not as judged; COULD NOT BE REMOVED");
-	undone(x, gone ? NULL : "the engine refused to remove it");
+	snprintf(x->err, sizeof(x->err), "%s", undo_said(x, gone));
+	undone(x, gone ? NULL : "the engine refused to undo it");
+}
+
+void forward_undo_timeout(struct exchange *x)
+{
+	snprintf(x->err, sizeof(x->err), "%s in time", undo_said(x, false));
+	undone(x, "the engine did not undo it in time");
 }
 
 static void on_undo_data(void *arg)
@@ -420,8 +449,8 @@ static void on_undo_fail(void *arg, enum upcall_fault fault)
 	struct exchange *x = arg;
 
 	(void)fault;
-	snprintf(x->err, sizeof(x->err), "not as judged; COULD NOT BE REMOVED");
-	undone(x, "the engine could not be told to remove it");
+	snprintf(x->err, sizeof(x->err), "%s", undo_said(x, false));
+	undone(x, "the engine could not be told to undo it");
 }
 
 static const struct upcall_handlers undo_handlers = {

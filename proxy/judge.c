@@ -254,6 +254,22 @@ static int take_rates(struct exchange *x)
 	return 0;
 }
 
+/* What can never be seen need not be started first. */
+static bool cannot_be_attested(const struct exchange *x)
+{
+	return x->call.wants_attested && !x->call.sees_processes && x->call.reply == REPLY_LAUNCH &&
+	       operation_class(x->call.op) == CLASS_LIFECYCLE;
+}
+
+static void refuse_unattested(struct exchange *x)
+{
+	struct violation *v = violations_add(&x->call.refused, REASON_fact_unknown);
+
+	v->field = "isolation.attested";
+	v->text = "the profile asks for what only the engine's own host can tell";
+	exchange_deny(x);
+}
+
 static void judge(struct exchange *x)
 {
 	struct judgement j = {.engine = x->worker->rules,
@@ -274,6 +290,10 @@ static void judge(struct exchange *x)
 	}
 	if (arena_spent(x->arena)) {
 		exchange_refuse(x, REASON_no_memory, "", "");
+		return;
+	}
+	if (cannot_be_attested(x)) {
+		refuse_unattested(x);
 		return;
 	}
 	x->permitted = decide(&j, x->arena, &x->decision);

@@ -39,6 +39,7 @@ static void answered(struct lookup_run *run, int status)
 		upcall_release(run->up);
 	run->up = NULL;
 	run->ticket = 0;
+	run->waits = false;
 	x->runs_open--;
 }
 
@@ -107,23 +108,25 @@ static bool start_get(struct exchange *x, struct lookup_run *run)
 }
 
 /* True if the answer will come later; false if there is none, or it is there already. */
-static bool start_path(struct exchange *x, struct lookup_run *run, int *ret_status)
+static bool start_question(struct exchange *x, struct lookup_run *run, int *ret_status)
 {
 	struct worker *w = x->worker;
-	struct span path = span_of(run->lookup->target), ticket;
 
 	*ret_status = 0;
 	if (!x->service->conf->sees_files)
 		return false;
 	if (w->check) {
+		if (run->lookup->kind == LOOKUP_PROCESS)
+			return false; /* nothing is started in a check */
 		resolve_path(run->lookup->target, &run->body);
 		*ret_status = 200;
 		return false;
 	}
-	run->ticket = ++w->next_ticket;
-	ticket = (struct span){(const char *)&run->ticket, sizeof(run->ticket)};
-	if (!frame_put(&w->resolver, ticket, path))
+	if (!frame_alive(&w->resolver) || strlen(run->lookup->target) > QUESTION_MAX)
 		return false;
+	run->ticket = ++w->next_ticket;
+	run->waits = true;
+	questions_send(w);
 	return true;
 }
 
@@ -137,7 +140,8 @@ static void start_one(struct exchange *x, struct lookup_run *run)
 		x->runs_open--;
 		return;
 	}
-	later = run->lookup->kind == LOOKUP_GET ? start_get(x, run) : start_path(x, run, &status);
+	later = run->lookup->kind == LOOKUP_GET ? start_get(x, run)
+						: start_question(x, run, &status);
 	if (!later)
 		answered(run, status);
 }
@@ -178,17 +182,20 @@ void lookup_abandon(struct exchange *x)
 			upcall_release(run->up);
 		run->up = NULL;
 		run->ticket = 0;
+		run->waits = false;
 		buf_fini(&run->body);
 	}
 	x->runs_open = 0;
 }
 
-/* What has not been answered by now counts as unreachable. */
 void lookup_timeout(struct exchange *x)
 {
-	for (size_t i = 0; x->runs && i < x->call.lookup_count; i++)
-		if (!x->call.lookups[i].answered)
-			answered(&x->runs[i], 0);
+	for (size_t i = 0; x->runs && i < x->call.lookup_count; i++) {
+		if (x->call.lookups[i].answered)
+			continue;
+		answered(&x->runs[i], 0);
+		x->call.lookups[i].late = true;
+	}
 	x->runs_open = 0;
 	go_on(x);
 }
@@ -214,6 +221,7 @@ void lookup_path_answer(struct worker *w)
 		if (frame.len < sizeof(ticket))
 			continue;
 		memcpy(&ticket, frame.at, sizeof(ticket));
+		questions_answered(w, ticket);
 		run = ticket ? find_ticket(w, ticket) : NULL;
 		if (!run)
 			continue; /* its exchange is gone */
@@ -224,11 +232,13 @@ void lookup_path_answer(struct worker *w)
 		if (!x->runs_open)
 			go_on(x);
 	}
+	questions_send(w);
 }
 
 /* Questions that were under way have no answer; unknown is denied. */
 void lookup_resolver_lost(struct worker *w)
 {
+	questions_lost(w);
 	for (struct exchange *x = w->exchanges, *next; x; x = next) {
 		bool waited = false;
 

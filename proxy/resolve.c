@@ -310,8 +310,8 @@ static void write_known(struct buf *out, const struct walk *w)
 	put_text(out, "real", w->real);
 	buf_printf(out, ",\"links\":%u,\"movable\":%s", w->links, w->movable ? "true" : "false");
 	if (strcmp(w->kind, "absent") != 0)
-		buf_printf(out, ",\"dev\":\"%u:%u\",\"ino\":%llu", major(w->st.st_dev),
-			   minor(w->st.st_dev), (unsigned long long)w->st.st_ino);
+		buf_printf(out, ",\"dev\":\"%u:%u\",\"ino\":%lld", major(w->st.st_dev),
+			   minor(w->st.st_dev), (long long)w->st.st_ino);
 	put_chain(out, w);
 }
 

@@ -187,6 +187,13 @@ void trail_decision(const struct exchange *x, struct record *ret, struct arena *
 
 static void fill_outcome(const struct exchange *x, struct record *r)
 {
+	struct buf attestation;
+
+	if (x->call.attestation.kind == JV_OBJECT) {
+		buf_init(&attestation, RECORD_LINE_MAX);
+		jv_write(&attestation, &x->call.attestation);
+		r->attestation = json_text(x->arena, &attestation);
+	}
 	r->status = x->status;
 	r->http = x->http;
 	r->err = x->err;

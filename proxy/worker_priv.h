@@ -18,13 +18,16 @@
 
 #include <microhttpd.h>
 
-#define WORKER_TICK_MS   250
-#define ARENA_CAP        (16u << 20)  /* bytes one request may take in all */
-#define ROW_MAX          (256u << 10) /* bytes of one row of a stream; longer ones are left out */
-#define HELD_REPLY_MAX   (16u << 20)  /* bytes of a reply that is held and filtered */
-#define LOOKUP_REPLY_MAX (1u << 20)   /* bytes of one lookup's answer */
-#define SPARE_MAX        64           /* exchanges kept for the next requests */
-#define DRAIN_MAX        (8u << 20) /* bytes of a refused upload that are read before the answer */
+#define WORKER_TICK_MS    250
+#define ARENA_CAP         (16u << 20)  /* bytes one request may take in all */
+#define ROW_MAX           (256u << 10) /* bytes of one row of a stream; longer ones are left out */
+#define HELD_REPLY_MAX    (16u << 20)  /* bytes of a reply that is held and filtered */
+#define LOOKUP_REPLY_MAX  (1u << 20)   /* bytes of one lookup's answer */
+#define SPARE_MAX         64           /* exchanges kept for the next requests */
+#define QUESTIONS_MAX     64           /* asked of the resolver at once, per worker */
+#define QUESTIONS_OWN_MAX 8            /* of these, for one owner */
+#define QUESTION_MAX      65536        /* bytes */
+#define DRAIN_MAX         (8u << 20) /* bytes of a refused upload that are read before the answer */
 
 /* A guarded service: the adapter and the connections to it. */
 struct service {
@@ -103,7 +106,14 @@ struct lookup_run {
 	struct upcall *up; /* NULL: a path, or answered */
 	int status;
 	struct buf body;
-	uint64_t ticket; /* of a path question */
+	uint64_t ticket; /* of a question to the resolver */
+	bool waits;      /* it was not sent yet: see questions.c */
+};
+
+/* A question that the resolver has and did not answer yet. */
+struct question_slot {
+	uint64_t ticket; /* 0: free */
+	char owner[160];
 };
 
 struct exchange {
@@ -189,6 +199,7 @@ struct worker {
 	struct frame_conn resolver;
 	struct watch resolver_watch;
 	uint64_t next_ticket;
+	struct question_slot questions[QUESTIONS_MAX];
 	uint64_t tick_ms;
 	uint64_t turn; /* counts turns of the loop; the first is 1 */
 
@@ -260,6 +271,7 @@ void forward_abandon(struct exchange *x);
 void forward_timeout(struct exchange *x);
 void forward_charge(struct exchange *x, size_t bytes); /* that it holds of a reply */
 void forward_check(struct exchange *x);                /* go on after check lookups */
+void forward_undo_timeout(struct exchange *x);
 
 /* rows.c: what of a reply of rows may go out now; 0: more must come first, or it is over */
 size_t rows_take(struct exchange *x, char *out, size_t max);
@@ -284,6 +296,11 @@ void lookup_abandon(struct exchange *x);
 void lookup_path_answer(struct worker *w);
 void lookup_resolver_lost(struct worker *w);
 void lookup_timeout(struct exchange *x);
+
+/* questions.c: whose question the resolver gets next */
+void questions_send(struct worker *w);
+void questions_answered(struct worker *w, uint64_t ticket);
+void questions_lost(struct worker *w);
 
 /* trail.c: records */
 void trail_decision(const struct exchange *x, struct record *ret, struct arena *a);

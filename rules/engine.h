@@ -135,6 +135,7 @@ const struct reach *profile_reach(const struct profile *p); /* visibility */
 bool profile_hardens(const struct profile *p);              /* harden or own_socket */
 bool profile_tells_codes_only(const struct profile *p);     /* denial = "code" */
 bool profile_redacts_env(const struct profile *p);          /* redact = { "env" } */
+bool profile_wants_attested(const struct profile *p);       /* isolation = { attested = true } */
 
 /* All settings as they hold: completed, within what a parent grants.  Belongs to the engine. */
 const struct jv *profile_settings(const struct profile *p);

@@ -103,6 +103,7 @@ static void digest(const struct engine *eng, struct profile *p)
 	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
 	/* A socket is exchanged in the same way as something is filled in. */
 	p->hardens = harden->kind == JV_OBJECT || harden->b || jv_true(&p->settings, "own_socket");
+	p->wants_attested = jv_true(jv_get(&p->settings, "isolation"), "attested");
 	for (size_t i = 0; i < hidden->count; i++)
 		p->redacts_env = p->redacts_env || span_is(hidden->items[i].str, "env");
 }
@@ -409,6 +410,11 @@ bool profile_rule_at(const struct engine *eng, const struct profile *p, size_t i
 bool profile_redacts_env(const struct profile *p)
 {
 	return p->redacts_env;
+}
+
+bool profile_wants_attested(const struct profile *p)
+{
+	return p->wants_attested;
 }
 
 const struct jv *profile_settings(const struct profile *p)

@@ -364,8 +364,10 @@ static int check_isolation(struct checking *c, struct jv *v)
 	tree_expect_object(v);
 	if (v->kind != JV_OBJECT)
 		return wrong(c, "{ min = \"kernel\", runtimes = { ... } }", v);
-	if (unknown_member(c, "min runtimes", v) < 0)
+	if (unknown_member(c, "min runtimes attested", v) < 0)
 		return -1;
+	if (jv_get(v, "attested") && jv_get(v, "attested")->kind != JV_BOOL)
+		return err_set(c->err, ERR_CONFIG, "attested: true or false is expected");
 	if (!jv_get(v, "min"))
 		jv_set(c->arena, v, "min", jv_string("process"));
 	if (check_word(c, levels, "\"process\", \"kernel\" or \"vm\"", jv_get(v, "min")) < 0)

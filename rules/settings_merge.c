@@ -235,7 +235,12 @@ static int meet_isolation(const struct meeting *m, struct jv *ret)
 	isolation_find(jv_get(m->child, "min")->str, &inner);
 	if (inner < outer)
 		return loosens(m, jv_str(m->child, "min", ""));
+	if (jv_true(m->parent, "attested") && jv_get(m->child, "attested") &&
+	    !jv_true(m->child, "attested"))
+		return loosens(m, "attested = false");
 	*ret = *m->child;
+	if (jv_true(m->parent, "attested"))
+		jv_set(m->arena, ret, "attested", jv_bool(true));
 	if (!jv_get(ret, "runtimes")->count)
 		jv_set(m->arena, ret, "runtimes", *jv_get(m->parent, "runtimes"));
 	return 0;

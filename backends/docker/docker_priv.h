@@ -15,6 +15,8 @@
  *	create.c              container create: reading, hardening, the document that is sent
  *	made.c                check(): what was made beside what was judged
  *	start.c               start, restart, unpause, update: what an existing container is
+ *	attest.c              check() of these: what the kernel says of what runs
+ *	attest_mounts.c       ... and of what is mounted there
  *	exec.c                commands, attach
  *	build*.c tar*.c gunzip.c dockerfile*.c   builds: see build_priv.h
  *	image.c publish.c volume.c network.c   the other objects; whole images, new names,
@@ -87,6 +89,7 @@ int docker_route_call(struct backend *be, struct backend_call *call);
 struct docker_lowering {
 	const char *flag, *value, *why;
 	enum isolation to;
+	bool unknown; /* it is no row of runsc.def, so what it does is not known */
 };
 
 #define DOCKER_LOWERINGS_MAX 8
@@ -105,6 +108,7 @@ struct docker_info {
 	struct docker_runtime runtimes[DOCKER_RUNTIMES_MAX];
 	size_t runtime_count;
 	bool cgroup_v1;
+	bool seccomp;               /* the engine filters system calls */
 	bool no_new_privileges;     /* the engine's default for all */
 	const char *logging_driver; /* its default */
 };
@@ -126,6 +130,15 @@ struct docker *docker_of(struct backend *be);
 extern const struct fact_name docker_fact_names[];
 
 /* --- one call --- */
+
+/* Looking at what was started: see attest.c. */
+struct docker_attest {
+	int rounds;           /* times that the engine was asked for the pid */
+	int waits;            /* times that the process had not begun yet */
+	bool inspects, looks; /* what is asked for now */
+	const char *question;
+	struct jv doc; /* the container, as the engine shows it */
+};
 
 struct docker_answer {
 	struct lookup lookup;
@@ -154,6 +167,7 @@ struct docker_state {
 	const char *created;        /* id of what was made */
 	struct jv sent;             /* create: the document that was sent */
 	size_t limit; /* container list: how many rows are asked for, where we leave out rows */
+	struct docker_attest attest;
 };
 
 static inline struct docker_state *docker_state(const struct backend_call *call)
@@ -184,6 +198,10 @@ const struct lookup *docker_ask(struct backend_call *call, const char *target, c
 
 /* The answer about a host path, or NULL: not there yet.  Status 0: unknown. */
 const struct lookup *docker_ask_path(struct backend_call *call, const char *path);
+
+/* Asks whatever was answered before; *asked says whether it was done already. */
+const struct lookup *docker_ask_anew(struct backend_call *call, const struct lookup *question,
+				     bool *asked);
 
 /* Moves what the exchange answered into the state. */
 void docker_harvest(struct backend_call *call);
@@ -477,6 +495,24 @@ int docker_undo(struct backend *be, struct backend_call *call, struct outgoing *
 int docker_apply(struct backend *be, struct backend_call *call, struct change *changes,
 		 size_t count, struct err *err);
 enum step docker_check(struct backend *be, struct backend_call *call, struct span reply);
+bool docker_starts(enum operation op); /* start, restart, unpause */
+enum step docker_attest(struct backend_call *call);
+
+/* What came of looking at a process: lists for people, and whether it may go on. */
+struct docker_attesting {
+	struct backend_call *call;
+	const struct jv *facts; /* that were judged */
+	const struct jv *doc;   /* the container */
+	const struct jv *seen;  /* the resolver's answer */
+	struct jv *ret;         /* the attestation */
+};
+
+void docker_differs(const struct docker_attesting *at, const char *field, const char *seen,
+		    const char *judged);
+void docker_not_seen(const struct docker_attesting *at, const char *what);
+void docker_attest_mounts(const struct docker_attesting *at);
+/* Host paths that the engine mounts by itself, for the question. */
+void docker_attest_files(struct backend_call *call, const struct jv *doc, struct buf *out);
 void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,
 			 bool *ret_keep, const char **ret_value);
 bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a);

@@ -114,7 +114,9 @@ const struct lookup *docker_ask(struct backend_call *call, const char *target, c
 	if (!answer || answer->status || call->offline || docker_state(call)->sealed)
 		return answer;
 	if (!call->refused.count)
-		docker_refuse(call, REASON_engine_unreachable, NULL, NULL);
+		docker_refuse(call,
+			      answer->late ? REASON_engine_timeout : REASON_engine_unreachable,
+			      NULL, NULL);
 	return NULL;
 }
 
@@ -124,6 +126,17 @@ const struct lookup *docker_ask_path(struct backend_call *call, const char *path
 		.kind = LOOKUP_PATH, .target = path, .table = "files", .key = path};
 
 	return ask(call, &question);
+}
+
+const struct lookup *docker_ask_anew(struct backend_call *call, const struct lookup *question,
+				     bool *asked)
+{
+	if (*asked)
+		return answer_of(docker_state(call), question->kind, question->target);
+	assert(call->lookup_count < LOOKUPS_MAX);
+	call->lookups[call->lookup_count++] = *question;
+	*asked = true;
+	return NULL;
 }
 
 void docker_harvest(struct backend_call *call)
@@ -244,6 +257,7 @@ void docker_read_info(struct arena *a, const struct jv *doc, struct docker_info 
 	ret->logging_driver = kept(a, doc, "LoggingDriver");
 	ret->cgroup_v1 = strcmp(jv_str(doc, "CgroupVersion", ""), "1") == 0;
 	ret->no_new_privileges = has_option(doc, "no-new-privileges");
+	ret->seccomp = has_option(doc, "seccomp");
 	for (size_t i = 0; runtimes && runtimes->kind == JV_OBJECT && i < runtimes->count &&
 			   ret->runtime_count < DOCKER_RUNTIMES_MAX;
 	     i++) {

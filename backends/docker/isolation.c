@@ -60,6 +60,7 @@ static void note(struct docker_runtime *rt, struct arena *a, struct span flag, s
 	low->value = arena_strndup(a, value.at, value.len);
 	low->to = to;
 	low->why = why;
+	low->unknown = false;
 }
 
 static void weigh_flag(struct docker_runtime *rt, struct arena *a, struct span flag,
@@ -85,6 +86,8 @@ static void weigh_flag(struct docker_runtime *rt, struct arena *a, struct span f
 	}
 	note(rt, a, flag, value, ISOLATION_PROCESS,
 	     "the flag weakens the sandbox, or the gate does not know it");
+	if (rt->lowered_count)
+		rt->lowered[rt->lowered_count - 1].unknown = true;
 }
 
 /* "--flag=value", "-flag", "--flag value" */

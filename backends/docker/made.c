@@ -352,6 +352,8 @@ enum step docker_check(struct backend *be, struct backend_call *call, struct spa
 	docker_harvest(call);
 	call->refused = (struct violations){.count = 0};
 	st->sealed = false;
+	if (docker_starts(call->op))
+		return docker_attest(call);
 	if (call->op != OP_CONTAINER_CREATE || !st->info) {
 		docker_refuse(call, REASON_internal, NULL, NULL);
 		return STEP_REFUSED;

@@ -206,6 +206,12 @@ int docker_undo(struct backend *be, struct backend_call *call, struct outgoing *
 	const struct docker_state *st = docker_state(call);
 
 	(void)be;
+	if (docker_starts(call->op)) {
+		buf_printf(&ret->head, "POST /v1.%d/containers/", st->minor);
+		docker_encode(&ret->head, span_of(st->target), "");
+		buf_puts(&ret->head, "/kill HTTP/1.1\r\nHost: docker\r\nContent-Length: 0\r\n\r\n");
+		return finish(ret, err);
+	}
 	if (!st->created || !*st->created)
 		return err_set(err, ERR_UPSTREAM, "the engine did not say what it made");
 	buf_printf(&ret->head, "DELETE /v1.%d/containers/", st->minor);

@@ -292,6 +292,8 @@ int docker_filter(struct backend *be, struct backend_call *call, int status, str
 	struct jv doc, out;
 
 	(void)be;
+	if (!body.len && (status == 204 || status == 304))
+		return 0;
 	if (jv_parse(call->arena, body, &doc, &fault, err) < 0)
 		return err_wrap(err, "the engine's reply");
 	out = status >= 200 && status < 300 ? edit(call, &e, &doc) : only_message(&e, &doc);

@@ -83,6 +83,11 @@ bool docker_read_made(struct docker *d, struct backend_call *call, const struct 
 
 /* --- start, restart, unpause --- */
 
+bool docker_starts(enum operation op)
+{
+	return op == OP_CONTAINER_START || op == OP_CONTAINER_RESTART || op == OP_CONTAINER_UNPAUSE;
+}
+
 /* Engines before 1.24 took a HostConfig here. */
 static bool has_start_body(struct backend_call *call)
 {

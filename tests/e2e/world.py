@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import shutil
 import subprocess
 import tempfile
 import time
@@ -21,9 +22,18 @@ profiles {{ "{dir}/profiles", "{ref}" }}
 backend "engine" {{ kind = "docker", address = "unix://{engine}", files = "same_host" }}
 identity "sandboxed" {{ uid = 0, profile = "sandboxed", owner = "sandboxed" }}
 identity "plain" {{ uid = 0, profile = "plain", owner = "plain" }}
+identity "seen-process" {{ uid = 0, profile = "seen-process" }}
+identity "seen-kernel" {{ uid = 0, profile = "seen-kernel" }}
+identity "race-process" {{ uid = 0, profile = "race-process" }}
+identity "race-kernel" {{ uid = 0, profile = "race-kernel" }}
 identity "agent" {{ uid = 0, profile = "ref" }}
 listener "runsc" {{ socket = "{dir}/runsc.sock", mode = "0666", backend = "engine", identities = {{ "sandboxed" }} }}
 listener "runc" {{ socket = "{dir}/runc.sock", mode = "0666", backend = "engine", identities = {{ "plain" }} }}
+listener "attested-runc" {{ socket = "{dir}/attested-runc.sock", mode = "0666", backend = "engine", identities = {{ "seen-process" }} }}
+listener "attested-runsc" {{ socket = "{dir}/attested-runsc.sock", mode = "0666", backend = "engine", identities = {{ "seen-kernel" }} }}
+listener "race-runc" {{ socket = "{dir}/race-runc.sock", mode = "0666", backend = "engine", identities = {{ "race-process" }} }}
+listener "race-runsc" {{ socket = "{dir}/race-runsc.sock", mode = "0666", backend = "engine", identities = {{ "race-kernel" }} }}
+listener "liar" {{ socket = "{dir}/liar.sock", mode = "0666", backend = "engine", identities = {{ "sandboxed" }} }}
 listener "ref" {{ socket = "{dir}/ref.sock", mode = "0666", backend = "engine", identities = {{ "agent" }} }}
 """
 
@@ -31,7 +41,25 @@ PROFILES = """
 local operations = { "read", "container.run", "container.copy", "container.rename", "exec", "image.pull",
                      "volume.use" }
 
+-- What was started must have been seen; or somebody else may move what is mounted.
+local function looked_at(name, min, settings)
+	settings.isolation = { min = min, runtimes = min == "kernel" and { "runsc" } or nil,
+		attested = settings.attested }
+	settings.attested = nil
+	settings.images = { "reg.example/team/*" }
+	settings.mounts = { { "/srv/ws", "rw" } }
+	settings.egress = {}
+	settings.limits = { memory = "1GiB", cpus = 2, pids = 256 }
+	settings.operations = operations
+	settings.harden = true
+	return profile(name)(settings)
+end
+
 return {
+	looked_at("seen-process", "process", { attested = true }),
+	looked_at("seen-kernel", "kernel", { attested = true }),
+	looked_at("race-process", "process", { movable_mounts = true }),
+	looked_at("race-kernel", "kernel", { movable_mounts = true }),
 	profile "sandboxed" {
 		doc = "The end-to-end tests, in gVisor.",
 		isolation = { min = "kernel", runtimes = { "runsc" } },
@@ -159,6 +187,11 @@ class World:
         self.folder = Path(tempfile.mkdtemp(prefix="sp-", dir="/tmp"))
         self.folder.chmod(0o755)
         self.engine = dockerd.Dockerd(self.folder / "d")
+        # A program with gVisor's name that is runc.
+        liar = self.folder / "lib/runsc"
+        liar.parent.mkdir()
+        shutil.copy("/usr/sbin/runc", liar)
+        self.engine.runtimes["liar"] = {"path": str(liar)}
         self.turn = None
         self.made = []  # host folders that did not exist before
         ref = proc.ROOT / "tests/profiles/ref.lua"
@@ -172,7 +205,9 @@ class World:
         self.engine.start().import_images()
         for name in ("agents", "prod-db"):
             self.direct("network", "create", "--internal", name).want()
-        self.gate.start(*(self.folder / f"{name}.sock" for name in ("runsc", "runc", "ref")))
+        self.gate.start(*(self.folder / f"{name}.sock" for name in (
+            "runsc", "runc", "ref", "attested-runc", "attested-runsc", "race-runc", "race-runsc",
+            "liar")))
         return self
 
     def make_workspace(self):
@@ -206,6 +241,13 @@ class World:
         done = subprocess.run(command, capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=PATIENCE)
         return Done(command, done.returncode, done.stdout, done.stderr)
+
+    def direct_start(self, ident):
+        """A start past the gate, by the same means as ask()."""
+        head, answer = wire.ask(self.engine.socket, "POST", f"/v1.41/containers/{ident}/start",
+                                (), None, seconds=PATIENCE)
+        if head.status != 204:
+            raise Trouble(f"start: {head.status} {answer}")
 
     def ask(self, listener, method, target, headers=(), body=None):
         return wire.ask(self.folder / f"{listener}.sock", method, target, headers, body,

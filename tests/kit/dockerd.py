@@ -67,12 +67,13 @@ class Dockerd:
         self.socket = self.folder / "docker.sock"
         self.pidfile = self.folder / "pid"
         self.process = None
+        self.runtimes = dict(RUNTIMES)
 
     def start(self, seconds=60):
         # The state of a dead engine would hang the next one.
         exec_root = Path(tempfile.mkdtemp(prefix="x", dir=self.folder))
         config = self.folder / "daemon.json"
-        config.write_text(json.dumps({"runtimes": RUNTIMES,
+        config.write_text(json.dumps({"runtimes": self.runtimes,
                                       **({"bridge": make_bridge()} if self.own_bridge else {})}))
         for stale in (self.socket, self.pidfile):
             stale.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import subprocess
 import tarfile
 import threading
 import time
@@ -472,6 +473,7 @@ class Upstream(Peer):
         self.answers = []  # (method, pattern, status, lines, body)
         self.queue = []
         self.now = None
+        self.processes = []  # that it pretends to have started
         self.server = wire.Server(path, self.serve)
         for statement in block.statements:
             tokens = words(statement.text)
@@ -596,9 +598,21 @@ class Upstream(Peer):
         self.do_finish([], statement)
 
     def do_running(self, args, _):
-        """running NAME: from now on inspect says so"""
-        self.model.containers[engine.long_id(args[0])]["State"].update(Running=True,
-                                                                      Status="running")
+        """running NAME [as=plain|ended]: from now on inspect says so, with the pid of a process that
+        the scene made: an ordinary one of ours, or one that is over"""
+        options = dict(word.split("=", 1) for word in joined(args[1:]))
+        pid = self.made_process(options["as"]) if "as" in options else 0
+        self.model.containers[engine.long_id(args[0])]["State"].update(
+            Running=True, Status="running", Pid=pid)
+
+    def made_process(self, kind):
+        process = subprocess.Popen(["sleep", str(PATIENCE * 4)] if kind == "plain" else ["true"],
+                                   stdin=subprocess.DEVNULL)
+        if kind == "plain":
+            self.processes.append(process)
+        else:
+            process.wait()
+        return process.pid
 
     def do_forget(self, args, _):
         """forget NAME: the container is gone"""
@@ -619,6 +633,11 @@ class Upstream(Peer):
     def do_close(self, args, statement):
         super().do_close(args, statement)
         self.now.answered.set()
+
+    def end_processes(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
 
     def release(self):
         for request in [self.now, *self.queue]:

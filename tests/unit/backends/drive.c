@@ -232,7 +232,7 @@ static const struct jv *find(const struct jv *world, const struct lookup *l)
 	found = jv_get(table, l->key);
 	if (!found && strcmp(l->table, "images") == 0)
 		found = jv_get(table, latest);
-	return found || l->kind == LOOKUP_PATH ? found : by_id(table, l->key);
+	return found || l->kind != LOOKUP_GET ? found : by_id(table, l->key);
 }
 
 static void answer_one(const struct drive *d, struct lookup *l)
@@ -246,7 +246,7 @@ static void answer_one(const struct drive *d, struct lookup *l)
 		l->status = 200;
 		l->body = *doc;
 	} else {
-		l->status = d->offline || l->kind == LOOKUP_PATH ? 0 : 404;
+		l->status = d->offline || l->kind != LOOKUP_GET ? 0 : 404;
 	}
 }
 
@@ -304,6 +304,8 @@ enum step drive_request(struct drive *d, const char *text)
 	d->call.protected_paths = protected_paths;
 	d->call.engine_names = engine_names;
 	d->call.own_socket = d->has_own_socket ? "/run/gate/own.sock" : "";
+	d->call.sees_processes = !d->far;
+	d->call.wants_attested = d->wants_attested;
 	d->call.offline = d->offline;
 	d->route_result = d->be->ops->route(d->be, &d->call);
 	if (d->route_result < 0)

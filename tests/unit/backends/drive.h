@@ -21,8 +21,10 @@ struct drive {
 	struct arena *small; /* the call's arena, if not the same */
 	bool offline, unreachable;
 	bool has_own_socket; /* "/run/gate/own.sock" */
-	int rounds;          /* how often answers were fetched */
-	size_t asked;        /* lookups in all */
+	bool far;            /* the engine's processes cannot be looked at */
+	bool wants_attested;
+	int rounds;   /* how often answers were fetched */
+	size_t asked; /* lookups in all */
 	int route_result;
 };
 

@@ -129,6 +129,25 @@ static void resolver_unlinks(void)
 	unlink("/nonexistent");
 }
 
+/* What it may look at, it must not alter: memory of others among it. */
+static void resolver_opens_to_write(void)
+{
+	confined(ROLE_RESOLVER);
+	open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+}
+
+static void resolver_makes_files(void)
+{
+	confined(ROLE_RESOLVER);
+	open("/tmp/x", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+}
+
+static void resolver_traces(void)
+{
+	confined(ROLE_RESOLVER);
+	ptrace(PTRACE_ATTACH, getppid(), 0, 0);
+}
+
 static void resolver_makes_a_socket(void)
 {
 	confined(ROLE_RESOLVER);
@@ -231,6 +250,10 @@ static void filters_hold(void **state)
 		{"the auditor connects", auditor_connects, -SIGSYS},
 		{"the auditor executes", auditor_executes, -SIGSYS},
 		{"the resolver removes files", resolver_unlinks, -SIGSYS},
+		{"the resolver opens to write", resolver_opens_to_write,
+		 PRIVS_SANITIZED ? 0 : -SIGSYS},
+		{"the resolver makes files", resolver_makes_files, PRIVS_SANITIZED ? 0 : -SIGSYS},
+		{"the resolver traces", resolver_traces, -SIGSYS},
 		{"the resolver makes a socket", resolver_makes_a_socket, -SIGSYS},
 		{"the reader opens a file", reader_opens, PRIVS_SANITIZED ? 0 : -SIGSYS},
 		{"the reader forks", reader_forks, -SIGSYS},
@@ -248,7 +271,8 @@ static void filters_hold(void **state)
 		CHECK_INT(cases[i].label, cases[i].want, in_child(cases[i].what));
 }
 
-/* The table itself: every row has a reason, and no call stands twice for a role. */
+/* The table itself: every row has a reason, and no call stands twice for a role, but for other
+ * values. */
 static void every_row_has_a_reason(void **state)
 {
 	struct privs_row a, b;
@@ -257,7 +281,8 @@ static void every_row_has_a_reason(void **state)
 	for (size_t i = 0; privs_row(i, &a); i++) {
 		CHECK_INT(a.name, 1, strlen(a.reason) > 4);
 		for (size_t j = 0; j < i && privs_row(j, &b); j++)
-			if (strcmp(a.name, b.name) == 0 && strcmp(a.role, b.role) == 0)
+			if (strcmp(a.name, b.name) == 0 && strcmp(a.role, b.role) == 0 &&
+			    !(a.limited && b.limited && a.value != b.value))
 				fail_msg("%s stands twice for %s", a.name, a.role);
 	}
 }
@@ -295,15 +320,17 @@ static void becomes_for_good(void)
 		     : 0);
 }
 
-/* The resolver may look everywhere, and change nothing. */
-static void resolver_keeps_one_capability(void)
+/* The resolver may look everywhere, at processes too, and change nothing. */
+static void resolver_keeps_two_capabilities(void)
 {
 	struct err err = {0};
 	int fd;
 
 	need(privs_become(ROLE_RESOLVER, &nobody, &err));
 	need(getuid() == NOBODY ? 0 : -1);
-	need(confine_permitted() == CONFINE_CAP(CAP_DAC_READ_SEARCH) ? 0 : -1);
+	need(confine_permitted() == (CONFINE_CAP(CAP_DAC_READ_SEARCH) | CONFINE_CAP(CAP_SYS_PTRACE))
+		     ? 0
+		     : -1);
 	fd = open("/root", O_PATH | O_DIRECTORY);
 	need(openat(fd, ".", O_RDONLY));
 	need(open("/etc/hostname", O_WRONLY) >= 0 ? -1 : 0);
@@ -323,7 +350,7 @@ static void supervisor_keeps_a_few(void)
 {
 	const uint64_t want = CONFINE_CAP(CAP_SETUID) | CONFINE_CAP(CAP_SETGID) |
 			      CONFINE_CAP(CAP_CHOWN) | CONFINE_CAP(CAP_KILL) |
-			      CONFINE_CAP(CAP_DAC_READ_SEARCH);
+			      CONFINE_CAP(CAP_DAC_READ_SEARCH) | CONFINE_CAP(CAP_SYS_PTRACE);
 	struct err err = {0};
 
 	need(privs_become(ROLE_SUPERVISOR, NULL, &err));
@@ -352,7 +379,7 @@ static void users_are_left_for_good(void **state)
 		void (*what)(void);
 	} cases[] = {
 		{"a user is taken for good", becomes_for_good},
-		{"the resolver keeps one capability", resolver_keeps_one_capability},
+		{"the resolver keeps two capabilities", resolver_keeps_two_capabilities},
 		{"a worker keeps none", worker_keeps_none},
 		{"the supervisor keeps a few", supervisor_keeps_a_few},
 		{"root is refused", refuses_root},
