@@ -20,7 +20,8 @@ static void put_octal(char *field, int digits, uint64_t value)
 
 static void put_text(char *field, size_t room, struct span text)
 {
-	memcpy(field, text.at, text.len < room ? text.len : room);
+	if (text.len)
+		memcpy(field, text.at, text.len < room ? text.len : room);
 }
 
 static void put_head(struct buf *out, const struct tar_entry *e)

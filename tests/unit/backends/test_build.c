@@ -377,26 +377,28 @@ static void a_name_is_no_magic(void **state)
 static void long_names_and_many_links(void **state)
 {
 	struct arena *a = arena_create(8 << 20);
+	struct tar *t = tar_open(a, "Dockerfile");
 	struct buf in, out;
-	struct tar *t;
 	char name[300];
 
 	(void)state;
 	buf_init(&in, 32 << 20);
 	buf_init(&out, 32 << 20);
 	for (int i = 0; i < 3000; i++) {
-		struct tar_entry e = {.type = '2', .name = span_of(name), .link = span_of("x")};
-
 		snprintf(name, sizeof(name), "%0150d/l%d", 0, i);
-		tar_write_entry(&in, &e, false);
+		tar_write_entry(&in,
+				&(struct tar_entry){
+					.type = '2', .name = span_of(name), .link = span_of("x")},
+				false);
 	}
 	put_raw(&in, &(struct raw)DF);
-	tar_write_end(&in);
-	CHECK_INT("passes", 0, through(a, buf_span(&in), 65536, &out, &t));
+	CHECK_INT("pass", 0, tar_feed(t, buf_span(&in), &out));
+	CHECK_INT("found", 1, tar_found(t));
 	buf_clear(&in);
-	snprintf(name, sizeof(name), "%0150d/l2999/x", 0);
+	snprintf(name, sizeof(name), "%0150d/l17/x", 0);
 	tar_write_entry(&in, &(struct tar_entry){.type = '0', .name = span_of(name)}, false);
-	CHECK_INT("over", -1, tar_feed(t, buf_span(&in), &out));
+	CHECK_INT("refused", -1, tar_feed(t, buf_span(&in), &out));
+	assert_string_equal(tar_why(t), "an entry lies below a link");
 	buf_fini(&in);
 	buf_fini(&out);
 	arena_destroy(a);
