@@ -295,7 +295,8 @@ static void anchors_hold_every_checkpoint(void **state)
 	CHECK_INT("several", 1, report.heads_fine > 3);
 	/* The same size twice with two roots: somebody has signed two logs. */
 	notes = realloc(notes, len * 2 + 1);
-	memcpy(notes + len, notes, len + 1);
+	memcpy(notes + len, notes, len);
+	notes[len * 2] = '\0';
 	{
 		char *root = strchr(strchr(notes + len, '\n') + 1, '\n') + 1;
 
