@@ -290,7 +290,7 @@ bool procfs_has_word(struct span list, const char *word)
 
 static bool leads_out(struct span path)
 {
-	return !path.len || path.at[0] != '/' || memmem(path.at, path.len, "/..", 3) ||
+	return !path.at || !path.len || path.at[0] != '/' || memmem(path.at, path.len, "/..", 3) ||
 	       memchr(path.at, '\0', path.len);
 }
 
