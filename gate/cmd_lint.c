@@ -93,9 +93,14 @@ static void found(struct lint *l, enum lint_code code, const char *file, int lin
 static int line_of_message(const char *message, const char *file)
 {
 	size_t len = strlen(file);
+	uint64_t line = 0;
 
-	return strncmp(message, file, len) == 0 && message[len] == ':' ? atoi(message + len + 1)
-								       : 0;
+	if (strncmp(message, file, len) != 0 || message[len] != ':')
+		return 0;
+	message += len + 1;
+	if (command_count((struct span){message, strspn(message, "0123456789")}, &line) < 0)
+		return 0;
+	return line > 0 && line < 1000000 ? (int)line : 0;
 }
 
 static void does_not_load(struct lint *l, const struct err *err)
