@@ -10,13 +10,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define OPEN_MAX      262144     /* allowed decisions without an outcome, of all workers */
-#define OUT_BYTES_MAX (8u << 20) /* answers that a worker does not read */
-#define GROUP_BYTES   (1u << 20) /* a group is written when it has this size */
-#define CHECK_MS      1000       /* how often the file is looked at */
-#define EVENTS_MAX    64
-#define STOP_ROUNDS   256 /* reads of one worker's last words */
-#define EVENT_CONTROL UINT64_MAX
+#define OPEN_MAX          262144     /* allowed decisions without an outcome, of all workers */
+#define OUT_BYTES_MAX     (8u << 20) /* answers that a worker does not read */
+#define GROUP_BYTES       (1u << 20) /* a group is written when it has this size */
+#define CHECK_MS          1000       /* how often the file is looked at */
+#define EVENTS_MAX        64
+#define ADOPTIONS_AT_ONCE 128 /* records in one write */
+#define STOP_ROUNDS       256 /* reads of one worker's last words */
+#define EVENT_CONTROL     UINT64_MAX
 
 static const int ignored_signals[AUDITOR_SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ};
 
@@ -58,6 +59,28 @@ static int tell_start(struct auditor *a, const char *build, const struct audit_l
 	return audit_log_commit(a->log, err);
 }
 
+/* What the ledger says is in force from here on, so it is on disk first. */
+static int tell_adoptions(struct auditor *a, const struct auditor_conf *conf, struct err *err)
+{
+	for (size_t i = 0; i < conf->adoption_count; i++) {
+		const struct audit_adoption *one = &conf->adoptions[i];
+		struct record r = {.type = RECORD_ADOPT,
+				   .backend = one->backend,
+				   .owner = one->owner,
+				   .object_kind = one->kind,
+				   .object_name = one->name,
+				   .object_id = one->id,
+				   .facts = one->entry};
+
+		if (audit_log_add_own(a->log, &r) < 0)
+			return err_set(err, ERR_LIMIT, "no memory for the records of adoptions");
+		if (i % ADOPTIONS_AT_ONCE == ADOPTIONS_AT_ONCE - 1 &&
+		    audit_log_commit(a->log, err) < 0)
+			return -1;
+	}
+	return audit_log_commit(a->log, err);
+}
+
 static void ignore_signals(struct auditor *a)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -91,7 +114,9 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	a->covered = a->signing.last_size;
 	requests_open(a->log->dir_fd);
 	auditor_watch_clock(a);
-	return tell_start(a, conf->build, &found, err);
+	if (tell_start(a, conf->build, &found, err) < 0)
+		return -1;
+	return tell_adoptions(a, conf, err);
 }
 
 /* What could not be gone on with is set aside, once, and a new log begins. */

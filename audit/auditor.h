@@ -13,12 +13,19 @@
 #define AUDIT_AUDITOR_H
 
 #include "gate/base/err.h"
+#include "gate/base/span.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct auditor;
+
+/* An entry of the ledger of objects that are older than the gate. */
+struct audit_adoption {
+	const char *backend, *kind, *id, *name, *owner;
+	struct span entry; /* as it stands there */
+};
 
 struct auditor_conf {
 	const char *dir;         /* must exist and be writable */
@@ -35,6 +42,9 @@ struct auditor_conf {
 	bool accept_damage;       /* a log that cannot be gone on with is moved aside */
 	unsigned checkpoint_ms; /* a checkpoint is signed this often; 0: at seals and stops only */
 	unsigned checkpoint_records; /* ... or behind so many records */
+	const struct audit_adoption
+		*adoptions; /* written behind gate_start, before anybody is served */
+	size_t adoption_count;
 };
 
 /* What auditor_run() returns. */

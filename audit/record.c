@@ -51,6 +51,7 @@ static const char *const type_names[] = {
 	[RECORD_CLOCK_STEP] = "clock_step",
 	[RECORD_LOG_READ] = "log_read",
 	[RECORD_LOG_PRUNE] = "log_prune",
+	[RECORD_ADOPT] = "adopt",
 };
 _Static_assert(sizeof(type_names) / sizeof(*type_names) == RECORD_TYPE_COUNT, "a name each");
 

@@ -32,6 +32,7 @@ static bool may_send(enum record_type type, uint32_t flags)
 	case RECORD_CLOCK_STEP:
 	case RECORD_LOG_READ:
 	case RECORD_LOG_PRUNE:
+	case RECORD_ADOPT:
 	case RECORD_TYPE_COUNT:
 		break;
 	}

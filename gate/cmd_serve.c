@@ -118,6 +118,10 @@ static int serve(struct serve *s, struct err *err)
 	int rc;
 
 	snprintf(path, sizeof(path), "%s", c->path);
+	self_container(s->self);
+	serve_own_container(s, &s->loaded->config);
+	if (*c->proxy.self)
+		log_line("the gate's own container is %s; callers cannot touch it", c->proxy.self);
 	if (serve_users(s, err) < 0 || serve_log_folder(s, err) < 0)
 		return -1;
 	serve_engine_groups(s);

@@ -33,6 +33,9 @@ struct args {
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */
 	size_t rest_count;
+
+	const char *owner, *filter, *kind, *backend; /* adopt */
+	bool dry_run;
 };
 
 typedef int command_fn(const struct args *args);

@@ -39,6 +39,8 @@ struct config {
 	struct proxy_conf proxy;          /* without rules and generation */
 	struct conf_listener *listeners;  /* proxy.listeners, to set their descriptors */
 	struct conf_identity *identities; /* proxy.identities */
+	struct conf_backend *backends;    /* proxy.backends */
+	const char *ledger;               /* of adopted objects; "" if there is none */
 	struct config_access *access;     /* one a listener */
 	struct config_engine *engines;    /* one a backend */
 	struct auditor_conf auditor;

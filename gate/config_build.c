@@ -119,6 +119,19 @@ const struct config_users config_default_users = {
 	.resolver = "sallyport-resolve",
 };
 
+static int build_own(struct building *b, struct err *err)
+{
+	struct config_entry e = {.value = NULL};
+
+	(void)err;
+	config_entry_at(b->entries, b->path, "adopted", 0, &e);
+	b->to->ledger = jv_str(e.value, "ledger", "");
+	e.value = NULL;
+	config_entry_at(b->entries, b->path, "self", 0, &e);
+	b->to->proxy.self = jv_str(e.value, "container", "");
+	return 0;
+}
+
 static int build_users(struct building *b, struct err *err)
 {
 	struct config_entry e = {.value = NULL};
@@ -172,7 +185,7 @@ static int build_backends(struct building *b, struct err *err)
 		if (group)
 			engines[i] = (struct config_engine){true, gid_of(group)};
 	}
-	b->to->proxy.backends = list;
+	b->to->proxy.backends = b->to->backends = list;
 	b->to->proxy.backend_count = count;
 	b->to->engines = engines;
 	return 0;
@@ -392,6 +405,7 @@ static int build_listener(const struct building *b, const struct config_entry *e
 		.tcp = jv_str(e->value, "tcp", ""),
 		.fd = -1,
 		.otherwise = jv_str(e->value, "otherwise", ""),
+		.callers = jv_str(e->value, "callers", e->name),
 	};
 	b->to->access[at] = (struct config_access){
 		.owner = jv_str(e->value, "owner", ""),
@@ -562,8 +576,8 @@ int config_build(const struct jv *entries, const char *path, struct arena *a, st
 		 struct err *err)
 {
 	static int (*const parts[])(struct building *, struct err *) = {
-		build_log,       build_users,       build_backends, build_identities,
-		build_listeners, build_own_sockets, build_profiles,
+		build_log,        build_own,       build_users,       build_backends,
+		build_identities, build_listeners, build_own_sockets, build_profiles,
 	};
 	struct config out;
 	struct building b = {entries, path, a, &out};

@@ -122,6 +122,8 @@ const char *const *protected_paths(const struct config *c, struct arena *a)
 		add_folder(&l, c->proxy.listeners[i].socket);
 	}
 	add(&l, c->status_socket);
+	if (c->ledger && *c->ledger)
+		add(&l, c->ledger);
 	for (size_t i = 0; i < c->proxy.backend_count; i++)
 		add(&l, c->proxy.backends[i].socket);
 	return l.paths;

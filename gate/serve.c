@@ -1,6 +1,7 @@
 #include "gate/serve.h"
 
 #include "gate/base/log.h"
+#include "gate/ledger.h"
 #include "gate/listen.h"
 #include "gate/passed.h"
 
@@ -13,6 +14,16 @@
 #include <unistd.h>
 
 int load(const char *config_path, struct loaded *ret, struct err *err)
+{
+	if (load_without_ledger(config_path, ret, err) < 0)
+		return -1;
+	if (ledger_load(&ret->config, ret->arena, err) == 0)
+		return 0;
+	unload(ret);
+	return -1;
+}
+
+int load_without_ledger(const char *config_path, struct loaded *ret, struct err *err)
 {
 	*ret = (struct loaded){.bundle = {.fd = -1}};
 	if (bundle_read(config_path, &ret->bundle, err) < 0)
@@ -31,6 +42,12 @@ void unload(struct loaded *l)
 	arena_destroy(l->arena);
 	bundle_close(&l->bundle);
 	*l = (struct loaded){.bundle = {.fd = -1}};
+}
+
+void serve_own_container(const struct serve *s, struct config *c)
+{
+	if (!*c->proxy.self)
+		c->proxy.self = s->self;
 }
 
 static int find_user(const char *name, struct confine_ids *ret, struct err *err)

@@ -6,6 +6,7 @@
 
 #include "gate/bundle.h"
 #include "gate/privs.h"
+#include "gate/self.h"
 
 #define CONFIG_ARENA_MAX ((size_t)64 << 20)
 
@@ -17,6 +18,8 @@ struct loaded {
 };
 
 int load(const char *config_path, struct loaded *ret, struct err *err);
+/* For those who mend the ledger. */
+int load_without_ledger(const char *config_path, struct loaded *ret, struct err *err);
 void unload(struct loaded *l);
 
 struct serve {
@@ -27,13 +30,17 @@ struct serve {
 	struct confine_ids ids[ROLE_COUNT]; /* if root */
 	int *listeners;                     /* descriptors, one a listener */
 	int status;
-	bool accept_damage;      /* of the log */
-	struct metrics *metrics; /* likewise */
-	struct rates *rates;     /* shared by all workers, of every generation */
+	bool accept_damage;         /* of the log */
+	struct metrics *metrics;    /* likewise */
+	struct rates *rates;        /* shared by all workers, of every generation */
+	char self[SELF_ID_MAX + 1]; /* the container that it runs in, or "" */
 };
 
 /* Looks up the users; refuses root and users that do not exist. */
 int serve_users(struct serve *s, struct err *err);
+
+/* Which container is the gate's own, unless the configuration says so. */
+void serve_own_container(const struct serve *s, struct config *c);
 
 /* Makes the log's folder if it is missing; the auditor must own it. */
 int serve_log_folder(const struct serve *s, struct err *err);

@@ -28,8 +28,10 @@ struct conf_identity {
 
 struct conf_backend {
 	const char *name, *kind;
-	const char *socket; /* path of the engine's unix socket */
-	bool sees_files;    /* files = "same_host": mount sources can be looked at */
+	const char *socket;            /* path of the engine's unix socket */
+	bool sees_files;               /* files = "same_host": mount sources can be looked at */
+	const struct adopted *adopted; /* whose its older objects are: by kind and id, in order */
+	size_t adopted_count;
 };
 
 struct conf_listener {
@@ -44,6 +46,7 @@ struct conf_listener {
 	const char *tcp;                 /* "127.0.0.1:2375"; "" or NULL: it is a unix socket */
 	bool metrics;                    /* serves what was counted (scrape.h), and nothing else */
 	const char *otherwise;           /* profile for everybody else; "" refuses them */
+	const char *callers;             /* in their owner ids; the name by default */
 	bool as_one;                     /* everybody is identities[0], whatever their user */
 	const char *const *engine_names; /* host paths by which its callers mean the engine's
 					    socket; NULL at the end, or NULL */
@@ -77,9 +80,7 @@ struct proxy_conf {
 	struct conf_limits limits;
 	const char *const
 		*protected_paths; /* NULL at the end: gate sockets, state, log, engine sockets */
-	const struct adopted *adopted; /* the ledger: by kind and id, in order */
-	size_t adopted_count;
-	const char *self; /* the gate's own container, by id or name; NULL or "": none */
+	const char *self;         /* the gate's own container, by id or name; NULL or "": none */
 	bool reads_without_log;
 	struct metrics *metrics; /* shared by all workers; NULL: nothing is counted */
 	struct rates *rates;     /* shared by all workers; NULL: none are kept (`check`) */

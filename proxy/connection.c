@@ -178,6 +178,7 @@ static void note_address(struct conn *c)
 /* Who asks, as far as can be told before a request has come. */
 static void identify(struct conn *c, const char *named)
 {
+	const char *callers = c->listener->callers ? c->listener->callers : c->listener->name;
 	const struct signs signs = {.named = named};
 	struct ucred cred = {.pid = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
 	socklen_t len = sizeof(cred);
@@ -191,9 +192,9 @@ static void identify(struct conn *c, const char *named)
 	if (conf_is_tcp(c->listener))
 		note_address(c);
 	if (conf_is_tcp(c->listener))
-		snprintf(c->owner, sizeof(c->owner), "tcp@%s", c->listener->name);
+		snprintf(c->owner, sizeof(c->owner), "tcp@%s", callers);
 	else
-		snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, c->listener->name);
+		snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, callers);
 	take_identity(c, &signs);
 }
 

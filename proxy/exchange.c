@@ -265,8 +265,8 @@ static void prepare_call(struct exchange *x)
 	call->owner = x->conn->who.owner;
 	call->id = x->id;
 	call->reach = x->profile ? profile_reach(x->profile) : &sees_nothing;
-	call->adopted = x->worker->conf->adopted;
-	call->adopted_count = x->worker->conf->adopted_count;
+	call->adopted = x->service->conf->adopted;
+	call->adopted_count = x->service->conf->adopted_count;
 	call->self = x->worker->conf->self;
 	call->redacts_env = x->profile && profile_redacts_env(x->profile);
 	call->protected_paths = x->worker->conf->protected_paths;
