@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from kit import proc
+from kit.registry import Registry
 
 RUNTIMES = {
     "runsc": {"path": "/usr/bin/runsc",
@@ -17,7 +18,7 @@ RUNTIMES = {
     "gvisor": {"path": "/usr/sbin/runc"},
 }
 
-# name: (user, command); all hold the same static busybox
+# name: (user, command); all hold the same static busybox, and come from a registry of the tests
 IMAGES = {
     "busybox:latest": (None, ["sh"]),
     "alpine:latest": ("1000:1000", ["sh"]),
@@ -25,6 +26,9 @@ IMAGES = {
     "evil.example/miner:1": (None, ["sh"]),
     "reg.example/team/rootly:1": (None, ["sh"]),
 }
+
+# A name as it would be on a list, given on this machine to something that no registry has.
+LOCAL = "reg.example/team/homemade:1"
 
 
 def ping(path, timeout=2):
@@ -53,6 +57,7 @@ def make_bridge():
 
 class Dockerd:
     command = ("dockerd",)
+    settings = {}  # of the engine's configuration, beside what all have
 
     def __init__(self, folder=None, own_bridge=False):
         """folder: where it lives, made if it is absent; short, since socket paths are (107 bytes).
@@ -68,19 +73,28 @@ class Dockerd:
         self.pidfile = self.folder / "pid"
         self.process = None
         self.runtimes = dict(RUNTIMES)
+        self.registry = Registry()
+
+    def _configuration(self):
+        """The registry is all registries: a proxy to names of hosts, a mirror to Docker Hub."""
+        hosts = {name.split("/")[0] for name in IMAGES if "." in name.split("/")[0]}
+        return {"runtimes": self.runtimes, "insecure-registries": sorted(hosts),
+                "registry-mirrors": [self.registry.url],
+                **({"bridge": make_bridge()} if self.own_bridge else {}), **self.settings}
 
     def start(self, seconds=60):
         # The state of a dead engine would hang the next one.
         exec_root = Path(tempfile.mkdtemp(prefix="x", dir=self.folder))
         config = self.folder / "daemon.json"
-        config.write_text(json.dumps({"runtimes": self.runtimes,
-                                      **({"bridge": make_bridge()} if self.own_bridge else {})}))
+        config.write_text(json.dumps(self._configuration()))
+        proxy = {name: self.registry.url for name in ("HTTP_PROXY", "HTTPS_PROXY")}
+        self.registry.start()
         for stale in (self.socket, self.pidfile):
             stale.unlink(missing_ok=True)
         self.process = proc.start(
             [*self.command, "--config-file", config, "--host", f"unix://{self.socket}",
              "--data-root", self.folder / "data", "--exec-root", exec_root,
-             "--pidfile", self.pidfile], self.folder / "log")
+             "--pidfile", self.pidfile], self.folder / "log", env={**os.environ, **proxy})
         try:
             proc.until("the private dockerd answers", seconds, self._answers, pause=0.05)
         except proc.Trouble as trouble:
@@ -155,18 +169,24 @@ class Dockerd:
         return [client, "-H", f"unix://{self.socket}", *arguments]
 
     def import_images(self):
-        """Fills the engine with IMAGES, made of the machine's static busybox."""
+        """Pulls IMAGES from the registry, made of the machine's static busybox, and makes LOCAL here."""
         with tempfile.TemporaryDirectory(prefix="sp-root-") as root:
             archive = Path(root) / "root.tar"
             make_root(Path(root) / "root")
             proc.output(["tar", "-C", Path(root) / "root", "--owner=0", "--group=0", "-cf",
                          archive, "."])
             for name, (user, command) in IMAGES.items():
-                changes = ["-c", f"CMD {json.dumps(command)}", "-c", "ENV PATH=/bin"]
-                if user:
-                    changes += ["-c", f"USER {user}"]
-                proc.output(self.docker("import", *changes, str(archive), name))
+                self.registry.offer(full_name(name), archive.read_bytes(), {
+                    "Cmd": command, "Env": ["PATH=/bin"], **({"User": user} if user else {})})
+                proc.output(self.docker("pull", "-q", name))
+            proc.output(self.docker("import", "-c", "USER 1000:1000", "-c", "ENV PATH=/bin",
+                                    "-c", 'CMD ["sleep", "600"]', str(archive), LOCAL))
         return self
+
+
+def full_name(name):
+    """With registry and repository, as a registry is asked for it."""
+    return name if "." in name.split("/")[0] else f"docker.io/library/{name}"
 
 
 def make_root(folder):
