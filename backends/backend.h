@@ -52,6 +52,7 @@
 struct pair {
 	struct span key, value;
 };
+#define GATE_LABEL_IMAGE "sallyport.image" /* the image as it was named, where it was pinned */
 
 /* A request after canonical.c: decoded once, one meaning.  Strings live in the call's arena. */
 struct canonical {

@@ -3,14 +3,15 @@
 
 local function agent(name, isolation)
 	return profile(name) {
-		doc        = "An AI agent that runs code it wrote. Treat as hostile.",
-		isolation  = isolation,
-		images     = { "reg.example/team/*" },
-		mounts     = {},
-		egress     = {},                                            -- no network
-		limits     = { memory = "1GiB", cpus = 1, pids = 256 },
-		operations = { "read", "container.run", "exec", "container.copy" },
-		harden     = true,                                          -- fill in what a request leaves out
+		doc          = "An AI agent that runs code it wrote. Treat as hostile.",
+		isolation    = isolation,
+		images       = { "reg.example/team/*" },                       -- what that registry has
+		local_images = { "quickstart/app" },                           -- made on this machine, here by examples/quickstart
+		mounts       = {},
+		egress       = {},                                            -- no network
+		limits       = { memory = "1GiB", cpus = 1, pids = 256 },
+		operations   = { "read", "container.run", "exec", "container.copy" },
+		harden       = true,                                          -- fill in what a request leaves out
 	}
 end
 

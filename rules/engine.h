@@ -132,7 +132,7 @@ enum grant profile_grant(const struct profile *p, enum operation op);
 struct violation profile_refusal(const struct profile *p, enum operation op, struct arena *a);
 
 const struct reach *profile_reach(const struct profile *p); /* visibility */
-bool profile_hardens(const struct profile *p);              /* harden or own_socket */
+bool profile_hardens(const struct profile *p);              /* harden, own_socket or pin */
 bool profile_tells_codes_only(const struct profile *p);     /* denial = "code" */
 bool profile_redacts_env(const struct profile *p);          /* redact = { "env" } */
 bool profile_wants_attested(const struct profile *p);       /* isolation = { attested = true } */

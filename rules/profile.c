@@ -101,8 +101,9 @@ static void digest(const struct engine *eng, struct profile *p)
 			p->mode = (enum rule_mode)m;
 	take_rates(p);
 	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
-	/* A socket is exchanged in the same way as something is filled in. */
-	p->hardens = harden->kind == JV_OBJECT || harden->b || jv_true(&p->settings, "own_socket");
+	/* A socket is exchanged, an image pinned in the same way as something is filled in. */
+	p->hardens = harden->kind == JV_OBJECT || harden->b ||
+		     jv_true(&p->settings, "own_socket") || jv_true(&p->settings, "pin");
 	p->wants_attested = jv_true(jv_get(&p->settings, "isolation"), "attested");
 	for (size_t i = 0; i < hidden->count; i++)
 		p->redacts_env = p->redacts_env || span_is(hidden->items[i].str, "env");

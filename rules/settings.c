@@ -249,10 +249,9 @@ static const struct {
 	const char *setting;
 	entry_fn check;
 } entry_checks[] = {
-	{"images", image_entry},    {"networks", network_entry},
-	{"ports", port_entry},      {"capabilities", capability_entry},
-	{"restart", restart_entry}, {"labels", label_entry},
-	{"log_drivers", any_word},  {"redact", redact_entry},
+	{"images", image_entry},  {"local_images", image_entry},      {"networks", network_entry},
+	{"ports", port_entry},    {"capabilities", capability_entry}, {"restart", restart_entry},
+	{"labels", label_entry},  {"log_drivers", any_word},          {"redact", redact_entry},
 	{"opaque", opaque_entry},
 };
 

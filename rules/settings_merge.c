@@ -101,9 +101,9 @@ static const struct {
 	const char *setting;
 	covers_fn covers;
 } entry_covers[] = {
-	{"images", image_entry_covers}, {"networks", glob_entry_covers},
-	{"labels", glob_entry_covers},  {"ports", port_entry_covers},
-	{"mounts", mount_covers},
+	{"images", image_entry_covers},  {"local_images", image_entry_covers},
+	{"networks", glob_entry_covers}, {"labels", glob_entry_covers},
+	{"ports", port_entry_covers},    {"mounts", mount_covers},
 };
 
 static covers_fn covers_of(const char *setting)

@@ -217,6 +217,10 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 		return 0;
 	case HARDEN_OWN_SOCKET:
 		return docker_change_socket(call, host_of(call), c, err);
+	case HARDEN_IMAGE:
+		docker_state(call)->image_pinned =
+			docker_text(call, "%.*s", SPAN_FMT(c->value.str));
+		return 0;
 	case HARDEN_NONE:
 	case HARDEN_COUNT:
 		break;
@@ -413,6 +417,15 @@ static void write_endpoints(struct backend_call *call, struct jv *doc)
 	jv_set(call->arena, doc, "NetworkingConfig", networking);
 }
 
+/* The name stays on the object, for people; with a digest it is what a start is judged by. */
+static void write_pinned(struct backend_call *call, struct jv *doc)
+{
+	struct jv *labels = (struct jv *)jv_get(doc, "Labels");
+
+	jv_set(call->arena, labels, GATE_LABEL_IMAGE, jv_string(jv_str(doc, "Image", "")));
+	jv_set(call->arena, doc, "Image", jv_string(docker_state(call)->image_pinned));
+}
+
 /*
  * Made when it is sent, from the judged model and the answers that were judged
  * with it, so that what was given by a name goes out as what was found.
@@ -427,6 +440,8 @@ struct jv docker_create_document(struct backend_call *call)
 	if (st->image_by_id && *st->image_id)
 		jv_set(call->arena, &doc, "Image", jv_string(st->image_id));
 	docker_label(call, &doc, "Labels");
+	if (st->image_pinned)
+		write_pinned(call, &doc);
 	write_mounts(call, &host, &mounts);
 	write_binds(call, &host, &mounts);
 	if (mounts.count)

@@ -164,6 +164,7 @@ struct docker_state {
 	struct docker_info *info;   /* this call's copy */
 	const char *image_id;       /* create: what the reference resolved to */
 	bool image_by_id;           /* create: the id is sent, not the name */
+	const char *image_pinned;   /* create: what is sent instead of the name, or NULL */
 	const char *created;        /* id of what was made */
 	struct jv sent;             /* create: the document that was sent */
 	size_t limit; /* container list: how many rows are asked for, where we leave out rows */
@@ -374,6 +375,9 @@ struct docker_reference {
 
 struct docker_reference docker_reference(struct arena *a, struct span given);
 const char *docker_reference_text(struct backend_call *call, const struct docker_reference *ref);
+/* As people write it: without docker.io and library. */
+const char *docker_reference_familiar(struct backend_call *call,
+				      const struct docker_reference *ref);
 bool docker_looks_like_id(struct span given);
 
 /* `image` and the query's tag together; not valid: refused. */
@@ -411,6 +415,9 @@ struct docker_reading {
 /* The image that a reference names; NULL: not there yet, or refused. */
 const struct lookup *docker_ask_image(struct backend_call *call, const char *given);
 void docker_read_image(struct docker_reading *r, const char *given, const struct lookup *answer);
+/* Of what was made of the image under that name; answer: about its id. */
+void docker_read_made_image(struct docker_reading *r, const char *given, const char *id,
+			    const struct lookup *answer);
 
 /* repo and tag of the query: the name that would be written, if any.  False: refused. */
 bool docker_read_new_name(struct docker_reading *r);

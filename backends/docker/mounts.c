@@ -308,6 +308,24 @@ static void mount_tmpfs(const struct mounting *m, const struct jv *mount)
 	}
 }
 
+/* Facts of the image itself, as of the one that runs. */
+static void say_image(const struct mounting *m, const char *source)
+{
+	struct backend_call *call = m->r->call;
+	struct docker_reading one = {.d = m->r->d, .call = call, .facts = jv_object()};
+	const struct lookup *answer = docker_ask_image(call, source);
+	const struct jv *image;
+
+	if (!answer)
+		return;
+	docker_read_image(&one, source, answer);
+	image = jv_get(&one.facts, "image");
+	if (image)
+		say(m, "image", *image);
+	if (m->r->made)
+		call->instead = (struct violation){.reason = REASON_NONE};
+}
+
 /* Judged like the image that runs, so its name is written in full. */
 static void mount_image(const struct mounting *m, const struct jv *mount)
 {
@@ -322,6 +340,7 @@ static void mount_image(const struct mounting *m, const struct jv *mount)
 	if (!*ref.tag && !*ref.digest)
 		ref.tag = "latest";
 	say(m, "source", jv_string(docker_reference_text(m->r->call, &ref)));
+	say_image(m, source);
 	if (*subpath)
 		say(m, "subpath", jv_string(subpath));
 }

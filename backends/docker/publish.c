@@ -125,6 +125,23 @@ static bool admit_name(struct backend_call *call, const struct docker_reference 
 	return docker_admit_image(call, &doc, name, docker_text(call, "No such image: %s", name));
 }
 
+/* What has a registry's name may have been made here; sent there it would be the registry's. */
+static bool read_pushed(struct docker_reading *r, const struct docker_reference *ref)
+{
+	const char *name = docker_reference_familiar(r->call, ref);
+	const struct lookup *answer;
+
+	if (!*ref->tag) { /* all that it has; rules refuse it where that matters */
+		docker_fact(r, "image.name", jv_string(ref->name));
+		docker_fact(r, "image.by_id", jv_bool(false));
+		return true;
+	}
+	answer = docker_ask_image(r->call, name);
+	if (answer)
+		docker_read_image(r, name, answer);
+	return answer && !r->call->refused.count;
+}
+
 /* Sent with its registry, so that no engine reads the name in another way. */
 void docker_step_push(struct docker *d, struct backend_call *call)
 {
@@ -141,20 +158,15 @@ void docker_step_push(struct docker *d, struct backend_call *call)
 			"an engine pushes tags, not digests";
 		return;
 	}
-	if (!admit_name(call, &ref))
+	if (!admit_name(call, &ref) || !docker_speak(d, call) || !read_pushed(&r, &ref))
 		return;
 	docker_fact(&r, "image.given", jv_string(given));
-	docker_fact(&r, "image.name", jv_string(ref.name));
-	docker_fact(&r, "image.by_id", jv_bool(false));
-	if (*ref.tag)
-		docker_fact(&r, "image.tag", jv_string(ref.tag));
 	docker_fact(&r, "registry.host", jv_string(docker_registry_of(call, span_of(ref.name))));
 	st->target = ref.name;
 	docker_send(call, "tag", ref.tag);
 	docker_send_given(call, "platform");
 	call->object = (struct object){.kind = "image", .id = "", .name = ref.name, .owner = ""};
 	call->workload = (struct workload){.facts = r.facts};
-	docker_speak(d, call);
 }
 
 /* --- asking registries --- */

@@ -4,27 +4,34 @@
 
 /* --- what an existing container is --- */
 
-/* The name was resolved when it was made; only an id says nothing by itself. */
+/* The name that was judged, where the gate had pinned it to what it stood for. */
+static const char *given_image(const struct docker_reading *r)
+{
+	const char *given = jv_str(r->config, "Image", "");
+	const char *judged = jv_str(jv_get(r->config, "Labels"), GATE_LABEL_IMAGE, "");
+	struct span rest = span_of(given), name;
+
+	return *judged && span_cut(&rest, '@', &name) && span_is(name, judged) ? judged : given;
+}
+
+/*
+ * The name was resolved when it was made, and may mean another image by now;
+ * where the content came from is asked of the image itself.  An id says
+ * nothing by itself.
+ */
 static bool read_made_image(struct docker_reading *r, const struct jv *doc)
 {
-	const char *given = jv_str(r->config, "Image", ""), *id = jv_str(doc, "Image", "");
+	const char *given = given_image(r), *id = jv_str(doc, "Image", "");
 	struct docker_reference ref = docker_reference(r->call->arena, span_of(given));
-	const struct lookup *answer;
-	struct lookup itself = {.status = 200, .body = jv_object()};
+	const struct lookup *answer = docker_ask(
+		r->call, docker_target(r->call, "/images/", span_of(id), "/json"), "images", id);
 
-	if (ref.valid && !docker_looks_like_id(span_of(given))) {
-		jv_set(r->call->arena, &itself.body, "Id", jv_string(id));
-		/* Its labels are the image's too, as far as they are the gate's: see made.c. */
-		if (r->config)
-			jv_set(r->call->arena, &itself.body, "Config", *r->config);
-		docker_read_image(r, given, &itself);
-		return true;
-	}
-	answer = docker_ask(r->call, docker_target(r->call, "/images/", span_of(id), "/json"),
-			    "images", id);
 	if (!answer)
 		return false;
-	docker_read_image(r, given, answer);
+	if (ref.valid && !docker_looks_like_id(span_of(given)))
+		docker_read_made_image(r, given, id, answer);
+	else
+		docker_read_image(r, given, answer);
 	r->call->instead = (struct violation){.reason = REASON_NONE};
 	return true;
 }

@@ -41,6 +41,13 @@ static inline bool span_starts(struct span s, const char *prefix)
 	return s.len >= n && memcmp(s.at, prefix, n) == 0;
 }
 
+static inline bool span_ends(struct span s, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return s.len >= n && memcmp(s.at + s.len - n, suffix, n) == 0;
+}
+
 /* The part of s from byte n on; empty if s is shorter. */
 static inline struct span span_skip(struct span s, size_t n)
 {

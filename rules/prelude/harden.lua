@@ -1,4 +1,5 @@
--- Hardening: what is filled in when a profile has harden = true, and exchanged with own_socket = true.
+-- Hardening: what is filled in when a profile has harden = true, exchanged with
+-- own_socket = true, and pinned with pin = true.
 --
 -- Only what the request leaves open; what it asks for is judged as it stands.
 -- The facts are then made anew, and the checks judge the result.
@@ -112,10 +113,25 @@ local function fill_own_socket(w)
 	end
 end
 
+-- The name stays in what is sent, so that people read it; the digest decides.
+local function pin_image(img)
+	if not img or img.present ~= true or img.by_id or img.digest then return end
+	for known in each(img.digests) do
+		local ref = image.parse(known)
+		if ref.name == img.name then
+			change("image.pinned", img.given .. "@" .. ref.digest)
+			return
+		end
+	end
+	if img.id then change("image.pinned", img.id) end
+end
+
 harden(function(req, granted)
 	local w = req.workload
 	if not w then return end
-	if granted.own_socket and req.operation.name ~= "image.build" then fill_own_socket(w) end
+	local builds = req.operation.name == "image.build"
+	if granted.own_socket and not builds then fill_own_socket(w) end
+	if granted.pin and not builds then pin_image(w.image) end
 	if not granted.harden then return end
 	-- The classic builder takes a network and limits; the rest is the engine's.
 	if req.operation.name == "image.build" then

@@ -1,39 +1,108 @@
 -- Images: what may run, what may be fetched, and which names may be written.
 
+--
+-- `images` grants names for what their registry has.  A name alone says little:
+-- tag, load, import, commit and build give any name to any content.  So the
+-- engine must say that it had the content from that repository, or the list
+-- must give the digest, which says what the content is.  `local_images` grants
+-- names whoever gave them, `own_images` what the caller built through the gate.
+
 local function hint(granted)
-	return "Images that may be used: " .. listed(granted.images) .. "."
+	local text = "Images that may be used: " .. listed(granted.images)
+	if #granted.local_images > 0 then
+		text = text .. "; also if made on this machine: " .. listed(granted.local_images)
+	end
+	return text .. "."
 end
 
--- An image that is named by its id is judged by the names that the id has.
-local function id_is_granted(granted, names)
-	for name in each(names) do
-		local ref = image.parse(name)
-		if ref and image.match(granted.images, ref.name, ref.tag, ref.digest) then return true end
+local function came_from(repository, img)
+	for known in each(img.digests) do
+		if image.parse(known).name == repository then return true end
 	end
 	return false
 end
 
--- By its names if it is named by its id, else by the name that the request gives.
-local function is_granted(granted, img)
-	if granted.own_images and img.mine == true then return true end
-	if img.by_id then return id_is_granted(granted, img.names) end
-	return img.name ~= nil and image.match(granted.images, img.name, img.tag, img.digest)
+local function says_digest(patterns, ref)
+	for pattern in each(patterns) do
+		if ref.digest and str.ends(pattern, "@" .. ref.digest)
+			and image.match({ pattern }, ref.name, ref.tag, ref.digest) then return true end
+	end
+	return false
+end
+
+-- Why the image may not be used under this name; nil if it may.
+local function trouble_with(granted, img, ref)
+	if image.match(granted.local_images, ref.name, ref.tag, ref.digest) then return nil end
+	if not image.match(granted.images, ref.name, ref.tag, ref.digest) then return "image" end
+	if img.present == false or came_from(ref.name, img) or says_digest(granted.images, ref) then
+		return nil
+	end
+	return "image_local"
+end
+
+-- An image that is named by its id is judged by the names that the id has.
+local function trouble_with_names(granted, img)
+	local worst = "image"
+	for name in each(img.names) do
+		local ref = image.parse(name)
+		local why = ref and trouble_with(granted, img, ref) or not ref and worst
+		if not why then return nil end
+		if why == "image_local" then worst = why end
+	end
+	return worst
+end
+
+-- Refuses an image that is not granted; `reason` if there is a better word for it.
+local function judge_image(granted, img, field, reason)
+	local why
+	if granted.own_images and img.mine == true then return end
+	if img.by_id then
+		why = trouble_with_names(granted, img)
+	else
+		why = img.name == nil and "image" or trouble_with(granted, img, img)
+	end
+	if why == "image_local" and img.digests == nil then
+		refuse(why, { field = field, value = img.given or img.name, unknown = true,
+			text = "the engine does not tell whether this image came from the registry of its name",
+			hint = "The operator can list it with its digest, or grant it by local_images." })
+	elseif why == "image_local" then
+		refuse(why, { field = field, value = img.given or img.name })
+	elseif why then
+		refuse(reason or why, { field = field, value = img.given or img.name,
+			text = "this image is not on the profile's list", hint = hint(granted) })
+	end
+end
+
+-- What must be known before it can be judged; a sentence names it.
+local function known(req, fact, what)
+	local value = get(req.workload, fact)
+	if value == nil then
+		refuse("fact_unknown", { field = fact, unknown = true,
+			text = "nothing is known of " .. what })
+	end
+	return value
 end
 
 check "image" {
-	doc = "Only images that the profile names.",
+	doc = "Only images that the profile names, and that came from the registry of their name.",
 	concerns = what_runs,
-	reasons = { "image", "fact_unknown" },
+	reasons = { "image", "image_local", "fact_unknown" },
 	judge = function(req, granted)
-		local img = get(req.workload, "image")
-		if not img then
-			refuse("fact_unknown", { field = "image", unknown = true,
-				text = "nothing is known of the image" })
-			return
-		end
-		if not is_granted(granted, img) then
-			refuse("image", { field = "image.given", value = img.given or img.name,
-				hint = hint(granted) })
+		local img = known(req, "image", "the image")
+		if img then judge_image(granted, img, "image.given") end
+	end,
+}
+
+check "image_mounts" {
+	doc = "Images that are mounted are judged like the one that runs.",
+	concerns = {
+		"container.create", "container.start", "container.restart", "container.unpause",
+		"exec.create", "exec.start", "container.archive.get", "container.archive.put",
+	},
+	reasons = { "image", "image_local" },
+	judge = function(req, granted)
+		for mount in each(get(req.workload, "mounts")) do
+			if mount.kind == "image" then judge_image(granted, mount.image or {}, mount.field) end
 		end
 	end,
 }
@@ -43,12 +112,8 @@ check "pull" {
 	concerns = { "image.pull" },
 	reasons = { "image", "image_tag", "import_url", "fact_unknown" },
 	judge = function(req, granted)
-		local pull = get(req.workload, "pull")
-		if not pull then
-			refuse("fact_unknown", { field = "pull", unknown = true,
-				text = "nothing is known of what would be fetched" })
-			return
-		end
+		local pull = known(req, "pull", "what would be fetched")
+		if not pull then return end
 		if pull.url ~= nil then
 			refuse("import_url", { field = "pull.url", value = pull.url })
 		end
@@ -108,56 +173,42 @@ check "image_taken" {
 }
 
 check "build_images" {
-	doc = "A build takes only images that the profile names: FROM, COPY --from, cache.",
+	doc = "A build takes only granted images: FROM, COPY --from, cache.",
 	concerns = { "image.build" },
-	reasons = { "image" },
+	reasons = { "image", "image_local" },
 	judge = function(req, granted)
 		for img in each(get(req.workload, "build.images")) do
-			if not is_granted(granted, img) then
-				refuse("image", { field = img.field, value = img.given or img.name,
-					hint = hint(granted) })
-			end
+			judge_image(granted, img, img.field)
 		end
 	end,
 }
 
 check "image_source" {
-	doc = "Only images that the profile names get another name or are sent away, one tag at a time.",
+	doc = "Only granted images get another name or are sent away, one tag at a time.",
 	concerns = { "image.tag", "image.push" },
-	reasons = { "image", "image_tag", "fact_unknown" },
+	reasons = { "image", "image_local", "image_tag", "fact_unknown" },
 	judge = function(req, granted)
-		local img = get(req.workload, "image")
-		if not img then
-			refuse("fact_unknown", { field = "image", unknown = true,
-				text = "nothing is known of the image" })
-			return
-		end
+		local img = known(req, "image", "the image")
+		if not img then return end
 		if req.operation.name == "image.push" and not img.tag
 			and img.name and image.named(granted.images, img.name) then
 			refuse("image_tag", { field = "image.tag", value = img.name })
-		elseif not is_granted(granted, img) then
-			refuse("image", { field = "image.given", value = img.given or img.name,
-				hint = hint(granted) })
+		else
+			judge_image(granted, img, "image.given")
 		end
 	end,
 }
 
 check "save" {
-	doc = "Only images that the profile names may be read whole.",
+	doc = "Only granted images may be read whole.",
 	concerns = { "image.save" },
-	reasons = { "export", "fact_unknown" },
+	reasons = { "export", "image_local", "fact_unknown" },
 	judge = function(req, granted)
-		local images = get(req.workload, "images")
-		if not images or #images == 0 then
+		local images = known(req, "images", "the images")
+		for img in each(images) do judge_image(granted, img, img.field, "export") end
+		if images and #images == 0 then
 			refuse("fact_unknown", { field = "images", unknown = true,
-				text = "nothing is known of the images" })
-			return
-		end
-		for img in each(images) do
-			if not is_granted(granted, img) then
-				refuse("export", { field = img.field, value = img.given,
-					text = "this image is not on the profile's list", hint = hint(granted) })
-			end
+				text = "no image is named" })
 		end
 	end,
 }
@@ -187,11 +238,9 @@ check "registry" {
 	concerns = { "registry.search" },
 	reasons = { "registry", "fact_unknown" },
 	judge = function(req, granted)
-		local registry = get(req.workload, "registry")
-		if not registry or not registry.host then
-			refuse("fact_unknown", { field = "registry.host", unknown = true,
-				text = "nothing is known of the registry" })
-		elseif not registry_is_granted(granted, registry.host) then
+		local registry = known(req, "registry.host", "the registry") and req.workload.registry
+		if not registry then return end
+		if not registry_is_granted(granted, registry.host) then
 			refuse("registry", { field = "registry.host", value = registry.host,
 				hint = hint(granted) })
 		elseif registry.name and not image.named(granted.images, registry.name) then

@@ -191,15 +191,6 @@ local function check_tmpfs(granted, mount)
 	end
 end
 
-local function check_image(granted, mount)
-	local ref = mount.source and image.parse(mount.source)
-	if not ref or not image.match(granted.images, ref.name, ref.tag, ref.digest) then
-		refuse("image", { field = mount.field, value = mount.source,
-			hint = "Images that may be used: " .. listed(granted.images) .. "." })
-	end
-	check_subpath(mount)
-end
-
 check "volumes_from" {
 	doc = "No mounts borrowed from other containers, whose binds would come along.",
 	concerns = mounting,
@@ -212,11 +203,11 @@ check "volumes_from" {
 }
 
 check "mounts" {
-	doc = "Host paths that the profile names, the caller's own volumes, sized tmpfs, granted images.",
+	doc = "Host paths that the profile names, the caller's own volumes, sized tmpfs.",
 	concerns = mounting,
 	reasons = {
 		"bind", "bind_protected", "bind_symlink", "bind_movable", "propagation", "volume_driver", "driver_opts",
-		"volume_owner", "volume_subpath", "tmpfs", "image", "mount_type",
+		"volume_owner", "volume_subpath", "tmpfs", "mount_type",
 	},
 	judge = function(req, granted)
 		for mount in each(get(req.workload, "mounts")) do
@@ -227,7 +218,7 @@ check "mounts" {
 			elseif mount.kind == "tmpfs" then
 				check_tmpfs(granted, mount)
 			elseif mount.kind == "image" then
-				check_image(granted, mount)
+				check_subpath(mount) -- images.lua judges the image
 			else
 				refuse("mount_type", { field = mount.field, value = mount.kind,
 					unknown = mount.kind == nil })

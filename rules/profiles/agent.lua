@@ -13,7 +13,8 @@ return profile "agent" {
 
 	-- Globs over registry/repository[:tag][@digest].  Without a tag, every tag
 	-- and digest of that name is granted.  `*` stays within one part of the
-	-- name, `**` does not.
+	-- name, `**` does not.  What is meant is what that registry has: images that
+	-- are made or named on this machine are granted by local_images = { ... }.
 	images = {
 		"docker.io/library/busybox:latest",
 		"docker.io/library/alpine",

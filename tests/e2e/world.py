@@ -34,6 +34,8 @@ listener "attested-runsc" {{ socket = "{dir}/attested-runsc.sock", mode = "0666"
 listener "race-runc" {{ socket = "{dir}/race-runc.sock", mode = "0666", backend = "engine", identities = {{ "race-process" }} }}
 listener "race-runsc" {{ socket = "{dir}/race-runsc.sock", mode = "0666", backend = "engine", identities = {{ "race-kernel" }} }}
 listener "liar" {{ socket = "{dir}/liar.sock", mode = "0666", backend = "engine", identities = {{ "sandboxed" }} }}
+identity "pinned" {{ uid = 0, profile = "pinned", owner = "pinned" }}
+listener "pin" {{ socket = "{dir}/pin.sock", mode = "0666", backend = "engine", identities = {{ "pinned" }} }}
 listener "ref" {{ socket = "{dir}/ref.sock", mode = "0666", backend = "engine", identities = {{ "agent" }} }}
 """
 
@@ -79,6 +81,12 @@ return {
 		limits = { memory = "1GiB", cpus = 2, pids = 256 },
 		operations = operations,
 		harden = true,
+	},
+	profile "pinned" {
+		doc = "The end-to-end tests, made of exactly the image that was judged.",
+		extends = "plain",
+		images = { "reg.example/team/app:1" },
+		pin = true,
 	},
 }
 """
@@ -206,7 +214,7 @@ class World:
         for name in ("agents", "prod-db"):
             self.direct("network", "create", "--internal", name).want()
         self.gate.start(*(self.folder / f"{name}.sock" for name in (
-            "runsc", "runc", "ref", "attested-runc", "attested-runsc", "race-runc", "race-runsc",
+            "runsc", "runc", "pin", "ref", "attested-runc", "attested-runsc", "race-runc", "race-runsc",
             "liar")))
         return self
 

@@ -14,7 +14,11 @@ IMAGES = {
     "alpine:latest": "1000:1000",
     "evil.example/miner:1": "",
     "reg.example/team/rootly:1": "",
+    "reg.example/team/homemade:1": "1000:1000",
 }
+
+# Made, loaded or only named on that machine; all others came from the registry of their name.
+LOCAL = {"reg.example/team/homemade:1"}
 
 INFO = {
     "ID": "SCEN:SCEN", "Containers": 0, "ContainersRunning": 0, "ContainersPaused": 0,
@@ -79,6 +83,11 @@ def image_id(name):
     return "sha256:" + hashlib.sha256(name.encode()).hexdigest()
 
 
+def repo_digest(name):
+    digest = hashlib.sha256(b"manifest " + name.encode()).hexdigest()
+    return f"{name.rpartition(':')[0]}@sha256:{digest}"
+
+
 def long_id(name):
     """A full object id made of a short word, so that scenes can name it."""
     return hashlib.sha256(b"object " + name.encode()).hexdigest()
@@ -133,10 +142,12 @@ class Model:
 
     @staticmethod
     def _find_image(name):
-        name = urllib.parse.unquote(name)
+        name, _, digest = urllib.parse.unquote(name).partition("@")
         short = name.removeprefix("docker.io/").removeprefix("library/")
         for known in IMAGES:
-            if name == image_id(known) or short in (known, known.removesuffix(":latest")):
+            named = short in (known, known.removesuffix(":latest")) or (
+                digest and short == known.rpartition(":")[0])
+            if name == image_id(known) or named and digest in ("", repo_digest(known).partition("@")[2]):
                 return known
         return None
 
@@ -168,7 +179,8 @@ class Model:
         known = self._find_image(name)
         if not known:
             return 404, {"message": f"No such image: {name}"}
-        return 200, {"Id": image_id(known), "RepoTags": [known], "RepoDigests": [],
+        digests = [] if known in LOCAL else [repo_digest(known)]
+        return 200, {"Id": image_id(known), "RepoTags": [known], "RepoDigests": digests,
                      "Created": "2024-01-01T00:00:00Z", "Os": "linux", "Architecture": "amd64",
                      "Size": 1980000, "Config": {**CONFIG, "User": IMAGES[known]}}
 

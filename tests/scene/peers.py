@@ -588,12 +588,15 @@ class Upstream(Peer):
         self.now.answered.set()
 
     def do_created(self, args, statement):
-        """created NAME [+ JSON that replaces parts of HostConfig]: answers a create as an engine does"""
+        """created NAME [from=I] [+ JSON for HostConfig]: as an engine does; from: another image by then"""
         create = json.loads(self.whole_body())
+        options = dict(word.split("=", 1) for word in joined(args[1:]))
         if statement.payload:
             create.setdefault("HostConfig", {}).update(json.loads("\n".join(statement.payload)))
         ident = engine.long_id(args[0])
         self.model.add_container(ident, args[0], create)
+        if "from" in options:
+            self.model.containers[ident]["Image"] = engine.image_id(options["from"])
         self.put(engine.reply(201, {"Id": ident, "Warnings": []}))
         self.do_finish([], statement)
 

@@ -353,6 +353,8 @@ static void applies_each_change(void **state)
 		 "[\"/run/gate/own.sock:/s:ro\",\"/srv/ws:/w\"]", "mounts[0].host.control",
 		 "\"own\""},
 		{HARDEN_INIT, "true", "{}", "HostConfig.Init", "true", "init", "true"},
+		{HARDEN_IMAGE, "\"alpine@sha256:8\"", "{}", "Image", "\"alpine@sha256:8\"",
+		 "image.name", "\"docker.io/library/alpine\""},
 	};
 	struct backend *be = opened();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
@@ -396,6 +398,37 @@ static void applies_each_change(void **state)
 }
 
 /* What a request asks for is judged as it stands, not made good. */
+/* What is sent says the digest; what the caller named stays on the object, for its starts. */
+static void keeps_the_name_of_a_pinned_image(void **state)
+{
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json"), body;
+	const char *text;
+	struct change c = {.what = HARDEN_IMAGE,
+			   .value = jv_string("busybox@sha256:7"),
+			   .rule = "t",
+			   .field = ""};
+	struct err err = {0};
+	struct drive d;
+
+	(void)state;
+	drive_start(&d, be, &world);
+	CHECK_INT("step", STEP_READY,
+		  drive_request(&d, "POST /v1.41/containers/create\n{\"Image\":\"busybox\"}"));
+	CHECK_INT("apply", 0, be->ops->apply(be, &d.call, &c, 1, &err));
+	CHECK_STR("field", "Image", c.field);
+	CHECK_STR("judged", "busybox",
+		  jv_str(jv_get(&d.call.workload.facts, "image"), "given", ""));
+	drive_rendered(&d, &text);
+	body = drive_parse(a, text);
+	CHECK_STR("sent", "busybox@sha256:7", jv_str(&body, "Image", ""));
+	CHECK_STR("label", "busybox", jv_str(jv_get(&body, "Labels"), "sallyport.image", ""));
+	drive_end(&d);
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
 static void leaves_contrary_wishes_to_the_judge(void **state)
 {
 	static const struct {
@@ -694,6 +727,7 @@ int main(void)
 		cmocka_unit_test(trusts_no_odd_reply),
 		cmocka_unit_test(keeps_nothing_it_cannot_see),
 		cmocka_unit_test(applies_each_change),
+		cmocka_unit_test(keeps_the_name_of_a_pinned_image),
 		cmocka_unit_test(leaves_contrary_wishes_to_the_judge),
 		cmocka_unit_test(exchanges_every_mount_of_the_engines_socket),
 		cmocka_unit_test(refuses_changes_that_do_not_fit),
