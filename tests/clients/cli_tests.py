@@ -234,7 +234,7 @@ def test_looking(client, _place):
     client.docker("inspect", APP).want(out='"RepoTags"')
     client.docker("image", "inspect", APP).want(out='"RepoTags"')
     client.docker("images", "--digests", "--filter", "dangling=false").want(out="reg.example/team/app")
-    client.docker("history", APP).want(out="Imported")
+    client.docker("history", APP).want(out=APP)
     client.docker("network", "inspect", "bridge").want(1, errors="network")  # others are in it
     client.docker("system", "df").want(out="Containers")
     client.docker("system", "df", "-v").want(out=name)

@@ -4,6 +4,7 @@ return profile "clients" {
 	doc = "Whoever runs ordinary containers with ordinary tools.",
 	isolation = { min = "process" },
 	images = { "reg.example/team/*" },
+	local_images = { "reg.example/team/big" }, -- loaded by the tests
 	mounts = { { "@SHARE@", "rw" } },
 	networks = { "default", "*" },
 	ports = { "*" },

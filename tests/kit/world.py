@@ -53,7 +53,8 @@ def facts():
         status, document = now.answer("GET", f"/images/{name}/json")
         if status == 200:
             for alias in (name, f"docker.io/library/{name}", name.removesuffix(":latest"),
-                          document["Id"], f"library/{name}"):
+                          document["Id"], f"library/{name}",
+                          f"index.docker.io/library/{engine.repo_digest(name)}"):
                 images[alias] = document
     containers = {}
     for ident, document in now.containers.items():
