@@ -6,7 +6,10 @@ defaults {
 	profile = "agent", identity = { name = "ann", uid = 1000, gid = 1000 },
 	world = {
 		images = {
-			["alpine"] = { Id = "sha256:aa", RepoTags = { "alpine:latest" }, Config = { User = "" } },
+			["alpine"] = {
+				Id = "sha256:aa", RepoTags = { "alpine:latest" }, Config = { User = "" },
+				RepoDigests = { "alpine@sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" }, -- so it came from Docker Hub
+			},
 		},
 	},
 }

@@ -13,6 +13,7 @@ defaults {
 				present = true,
 				by_id = false,
 				id = "sha256:aa",
+				digests = { "reg.example/team/app@sha256:bb" },
 			},
 			command = { entrypoint_given = false, healthcheck = false },
 			env = { "PATH", "HOME" },
@@ -1044,7 +1045,15 @@ test "dev on a tmpfs" {
 test "a granted image" {
 	facts = {
 		workload = {
-			mounts = { { field = "m", kind = "image", source = "reg.example/team/data:1" } },
+			mounts = {
+				{
+					field = "m", kind = "image", source = "reg.example/team/data:1",
+					image = {
+						name = "reg.example/team/data", tag = "1", by_id = false,
+						digests = { "reg.example/team/data@sha256:dd" },
+					},
+				},
+			},
 		},
 	},
 	expect = "allow",
@@ -1180,8 +1189,29 @@ test "a folder that begins alike" { facts = { workload = { image = { name = "reg
 
 test "a folder further down" { facts = { workload = { image = { name = "reg.example/team/a/b" } } }, reason = "image" }
 
+test "made on this machine" { facts = { workload = { image = { digests = {} } } }, reason = "image_local" }
+
+test "an engine that cannot tell where the image came from" {
+	absent = { "workload.image.digests" },
+	reason = "image_local",
+}
+
+test "a mount of what was made on this machine" {
+	facts = {
+		workload = {
+			mounts = {
+				{
+					field = "m", kind = "image", source = "reg.example/team/data:1",
+					image = { name = "reg.example/team/data", tag = "1", by_id = false, digests = {} },
+				},
+			},
+		},
+	},
+	reason = "image_local",
+}
+
 test "a granted image by digest" {
-	facts = { workload = { image = { name = "docker.io/library/alpine", digest = "sha256:ab" } } },
+	facts = { workload = { image = { digest = "sha256:bb" } } },
 	absent = { "workload.image.tag" },
 	expect = "allow",
 }

@@ -6,7 +6,8 @@ defaults {
 	world = {
 		images = {
 			["reg.example/team/app:1"] = {
-				Id = "sha256:aa", RepoTags = { "reg.example/team/app:1" }, Config = { User = "" },
+				Id = "sha256:aa", RepoTags = { "reg.example/team/app:1" },
+				RepoDigests = { "reg.example/team/app@sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" }, Config = { User = "" },
 			},
 		},
 		files = { ["/srv"] = { kind = "directory" }, ["/srv/ws"] = { kind = "directory" } },

@@ -147,7 +147,10 @@ test "a copy into nobody knows what" { facts = { operation = "container.archive.
 
 -- Images by other names, sent away, saved, and made of containers.
 
-local granted = { given = "reg.example/team/app:1", name = "reg.example/team/app", tag = "1" }
+local granted = {
+	given = "reg.example/team/app:1", name = "reg.example/team/app", tag = "1",
+	digests = { "reg.example/team/app@sha256:bb" },
+}
 local other = { given = "reg.example/x:1", name = "reg.example/x", tag = "1" }
 
 test "a granted image gets another name" {
