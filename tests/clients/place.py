@@ -73,12 +73,12 @@ class Place:
 
     def ryuk(self):
         """The image that testcontainers asks for: ryuk.py and the distribution's Python."""
-        return self.with_program(RYUK, PYTHON, f"/usr/lib/{Path(PYTHON).name}", changes=(
-            f'CMD ["{PYTHON}", "/ryuk.py"]', "ENV RYUK_RECONNECTION_TIMEOUT=1s",
-            "LABEL org.testcontainers.ryuk=true"))
+        return self.with_program(RYUK, PYTHON, f"/usr/lib/{Path(PYTHON).name}", config={
+            "Cmd": [PYTHON, "/ryuk.py"], "Env": ["RYUK_RECONNECTION_TIMEOUT=1s"],
+            "Labels": {"org.testcontainers.ryuk": "true"}})
 
-    def with_program(self, image, program, *more, changes=()):
-        """Imports, once, an image of busybox, ryuk.py, a program of this machine and what it needs."""
+    def with_program(self, image, program, *more, config=None):
+        """Offers in the registry, once, and pulls an image of busybox, ryuk.py, a program of this machine and what it needs."""
         if self.direct("image", "inspect", image).status:
             libraries = re.findall(r"(/\S+) \(0x", proc.output(["ldd", program]))
             root, archive = self.folder / "root", self.folder / "image.tar"
@@ -89,9 +89,10 @@ class Place:
                          "-C", HERE, "ryuk.py", "-C", "/", *(path[1:] for path in (
                              program, *more, *libraries))])
             proc.output(["tar", "-rf", archive, "--owner=0", "--group=0", "-C", root, "."])
-            options = [word for change in ("ENV PATH=/bin:/usr/bin", *changes)
-                       for word in ("-c", change)]
-            self.direct("import", *options, archive, image).want()
+            config = dict(config or {})
+            config["Env"] = ["PATH=/bin:/usr/bin", *config.get("Env", ())]
+            self.engine.registry.offer(dockerd.full_name(image), archive.read_bytes(), config)
+            self.direct("pull", image).want()
         return image
 
     def clients(self):

@@ -186,7 +186,9 @@ class Dockerd:
 
 def full_name(name):
     """With registry and repository, as a registry is asked for it."""
-    return name if "." in name.split("/")[0] else f"docker.io/library/{name}"
+    if "." in name.split("/")[0] and "/" in name:
+        return name
+    return f"docker.io/{name}" if "/" in name else f"docker.io/library/{name}"
 
 
 def make_root(folder):
