@@ -71,7 +71,7 @@ def pinged(place, name, status="200"):
 @covers("I20")
 def test_docker_in_a_container(place):
     """A job's container uses docker: what it starts is the job's, and it sees and may do no more."""
-    image = place.with_program("docker-cli:1", "/usr/bin/docker", changes=['CMD ["sleep", "600"]'])
+    image = place.with_program("docker-cli:1", "/usr/bin/docker", config={"Cmd": ["sleep", "600"]})
     place.run("docker", "create", "--name", "of-another", APP).want()
     place.run("docker", "run", "-d", "--name", "job", "-v", "/var/run/docker.sock:/var/run/docker.sock:ro", image,
               env={"DOCKER_HOST": f"unix://{place.gate.folder}/tests.sock"}).want()
