@@ -1,6 +1,9 @@
 -- Builds: what a Dockerfile takes, fetches and is called, and BuildKit's tunnels.
 
-local base = { given = "reg.example/team/app:1", name = "reg.example/team/app", tag = "1" }
+local base = {
+	given = "reg.example/team/app:1", name = "reg.example/team/app", tag = "1",
+	digests = { "reg.example/team/app@sha256:bb" },
+}
 
 local function build(parts)
 	local of = { runs = false, images = { base }, urls = {}, taken = {} }
@@ -23,6 +26,10 @@ test "from an image of the list" { facts = build(), expect = "allow" }
 test "from another one" {
 	facts = build { images = { base, { given = "evil", name = "docker.io/library/evil", tag = "latest" } } },
 	reason = "image",
+}
+test "from one that was made here" {
+	facts = build { images = { { given = "x", name = "reg.example/team/app", tag = "1", digests = {} } } },
+	reason = "image_local",
 }
 test "one that fetches a URL" {
 	facts = build { urls = { { value = "http://169.254.169.254/", field = "Dockerfile:3" } } },
