@@ -409,7 +409,7 @@ static int take_log(struct adopting *a, FILE *log, struct err *err)
 	int rc = 0;
 
 	while (rc == 0 && (n = getline(&line, &size, log)) > 0)
-		if (n <= LINE_MAX_)
+		if (line && n <= LINE_MAX_)
 			rc = take_line(a, (struct span){line, (size_t)n}, &fresh, err);
 	free(line);
 	return rc;

@@ -55,12 +55,19 @@ static bool has_odd_space(struct span s)
 	return false;
 }
 
-static const char *odd_bytes(struct span s)
+static const char *control_bytes(struct span s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if (((unsigned char)s.at[i] < 0x20 && s.at[i] != '\t') || s.at[i] == 0x7f)
 			return "control bytes are refused";
-	return has_odd_space(s) ? "spaces that are none in ASCII are refused" : NULL;
+	return NULL;
+}
+
+static const char *odd_bytes(struct span s)
+{
+	const char *odd = control_bytes(s);
+
+	return odd || !has_odd_space(s) ? odd : "spaces that are none in ASCII are refused";
 }
 
 /* "<<" that newer engines may take for the begin of a here-document. */
@@ -135,6 +142,9 @@ static const char *read_directive(struct dockerfile *f, struct span line, bool *
 	struct span value;
 	bool top = *at_top;
 
+	/* Engines take form feeds around a directive for spaces. */
+	if (control_bytes(line))
+		return control_bytes(line);
 	if (!directive(line, name, &value)) {
 		*at_top = false;
 		return NULL;
@@ -194,6 +204,23 @@ static bool is_comment(struct span line)
 	return line.len && line.at[0] == '#';
 }
 
+/* Whether a line begins with an instruction's name, or with a part of one that the next line ends.
+ */
+static bool may_begin(struct span line, char escape)
+{
+	struct span s = trimmed(line);
+	size_t len = 0;
+
+	while (len < s.len && isalpha((unsigned char)s.at[len]))
+		len++;
+	if (len == s.len || s.at[len] != escape)
+		return keyword_of(s) != NULL;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strncasecmp(known[i], s.at, len) == 0)
+			return true;
+	return false;
+}
+
 /* The lines that belong to *line, joined.  NULL, or why not. */
 static const char *join(struct lines *l, struct span *line)
 {
@@ -218,7 +245,7 @@ static const char *join(struct lines *l, struct span *line)
 			doubtful = true;
 			continue;
 		}
-		if (doubtful && keyword_of(trimmed(next)))
+		if (doubtful && may_begin(next, l->escape))
 			return "versions of the engine differ in whether this line belongs to the "
 			       "one before; write it without empty lines, comments or two "
 			       "backslashes in between";

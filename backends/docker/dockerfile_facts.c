@@ -4,9 +4,10 @@
 #include <string.h>
 
 struct stage {
-	struct span name;  /* "" if none */
-	struct span user;  /* who its commands run as from here on; "" is root */
-	bool user_unknown; /* the image is not known */
+	struct span name;   /* "" if none */
+	struct span user;   /* who its commands run as from here on; "" is root */
+	bool user_unknown;  /* the image is not known */
+	bool triggers_user; /* an ONBUILD USER, for what is built from it */
 };
 
 struct reader {
@@ -133,6 +134,7 @@ static bool do_triggers(struct reader *d, const char *image, const struct lookup
 {
 	const struct jv *list = jv_path(&answer->body, "Config.OnBuild");
 	const char *where = d->where, *why = NULL;
+	char escape = d->escape;
 	struct instruction one;
 
 	if (!list || list->kind != JV_ARRAY)
@@ -148,9 +150,11 @@ static bool do_triggers(struct reader *d, const char *image, const struct lookup
 			return refuse(d, line, why);
 		if (!strcmp(one.name, "FROM") || !strcmp(one.name, "ONBUILD"))
 			return refuse(d, line, "a trigger is no FROM and no ONBUILD");
+		d->escape = '\\'; /* whatever this file's is */
 		if (!do_line(d, &one))
 			return false;
 	}
+	d->escape = escape;
 	d->where = where;
 	return true;
 }
@@ -186,7 +190,7 @@ static bool do_from(struct reader *d, struct span args)
 	stage = find_stage(d, span_of(given), false);
 	if (stage) {
 		now(d)->user = stage->user;
-		now(d)->user_unknown = stage->user_unknown;
+		now(d)->user_unknown = stage->user_unknown || stage->triggers_user;
 		return true;
 	}
 	if (!strcmp(given, "scratch"))
@@ -350,8 +354,20 @@ static bool do_label(struct reader *d, struct span args)
 	return true;
 }
 
-/* Those above the first FROM can be used in FROM. */
-static bool declare(struct reader *d, struct span word)
+/* Engines expand and unquote names as well. */
+static bool is_plain_name(struct span name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (!isalnum((unsigned char)name.at[i]) && name.at[i] != '_')
+			return false;
+	return name.len && !isdigit((unsigned char)name.at[0]);
+}
+
+/*
+ * Those above the first FROM can be used in FROM.  alone: it is the only one of
+ * its line; others see the values from before the line, or one another.
+ */
+static bool declare(struct reader *d, struct span word, bool alone)
 {
 	struct span value = word, name, plain;
 	const struct jv *given;
@@ -360,14 +376,17 @@ static bool declare(struct reader *d, struct span word)
 
 	if (!has_value)
 		name = word;
+	if (!is_plain_name(name))
+		return refuse(d, word, "a variable's name has letters, digits and _");
+	if (!alone && has_value && memchr(value.at, '$', value.len))
+		return refuse(d, word, "a variable in a value is read where one ARG has one line");
 	given = jv_get_span(d->build_args, name);
 	if (given && given->kind == JV_STRING) {
 		jv_set_span(d->call->arena, &d->args, name, *given);
 		return true;
 	}
-	if (!has_value) {
-		if (!jv_get_span(&d->args, name))
-			jv_set_span(d->call->arena, &d->args, name, jv_null());
+	if (!has_value) { /* engines forget what it was */
+		jv_set_span(d->call->arena, &d->args, name, jv_null());
 		return true;
 	}
 	if (!dockerfile_unquote(value, d->escape, &plain) ||
@@ -382,12 +401,15 @@ static bool declare(struct reader *d, struct span word)
 
 static bool do_arg(struct reader *d, struct span args)
 {
-	struct span word;
+	struct span word, rest = args;
+	size_t count = 0;
 
 	if (d->stage_count)
 		return true;
+	while (dockerfile_word(&rest, d->escape, &word))
+		count++;
 	while (dockerfile_word(&args, d->escape, &word))
-		if (!declare(d, word))
+		if (!declare(d, word, count == 1))
 			return false;
 	return true;
 }
@@ -403,6 +425,7 @@ static bool do_healthcheck(struct reader *d, struct span args)
 static bool do_onbuild(struct reader *d, struct span args)
 {
 	struct instruction one;
+	char escape = d->escape;
 	const char *why;
 	bool fine;
 
@@ -411,10 +434,14 @@ static bool do_onbuild(struct reader *d, struct span args)
 	if (!strcmp(one.name, "FROM") || !strcmp(one.name, "ONBUILD") ||
 	    !strcmp(one.name, "MAINTAINER"))
 		return refuse(d, args, "a trigger is no FROM, ONBUILD or MAINTAINER");
-	if (!strcmp(one.name, "USER"))
-		return true; /* of whoever builds from it */
+	if (!strcmp(one.name, "USER")) { /* of whoever builds from it */
+		now(d)->triggers_user = true;
+		return true;
+	}
 	d->later = true;
+	d->escape = '\\'; /* it is read again as a file of its own */
 	fine = do_line(d, &one);
+	d->escape = escape;
 	d->later = false;
 	return fine;
 }
@@ -428,11 +455,20 @@ static const struct {
 	{"ARG", do_arg},   {"ONBUILD", do_onbuild}, {"HEALTHCHECK", do_healthcheck},
 };
 
+static bool has_flags(const char *name)
+{
+	return !strcmp(name, "FROM") || !strcmp(name, "COPY") || !strcmp(name, "ADD") ||
+	       !strcmp(name, "RUN") || !strcmp(name, "HEALTHCHECK");
+}
+
 /* What is not among the ways changes only what the image says of itself. */
 static bool do_line(struct reader *d, const struct instruction *one)
 {
 	if (!d->stage_count && strcmp(one->name, "FROM") != 0 && strcmp(one->name, "ARG") != 0)
 		return refuse(d, one->args, "the first instruction is FROM");
+	/* Engines take "--" alone for the end of flags, and those that are none are mistakes. */
+	if (!has_flags(one->name) && span_starts(one->args, "--"))
+		return refuse(d, one->args, "the instruction has no flags");
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
 		if (!strcmp(ways[i].name, one->name))
 			return ways[i].does(d, one->args);
