@@ -41,7 +41,7 @@ enum record_type {
 	RECORD_CLOCK_STEP, /* the clock was set */
 	RECORD_LOG_READ,   /* somebody read the log by our commands */
 	RECORD_LOG_PRUNE,  /* old segments were removed */
-	RECORD_ADOPT, /* whose an object is that is older than the gate */
+	RECORD_ADOPT,      /* whose an object is that is older than the gate */
 	RECORD_TYPE_COUNT
 };
 

@@ -56,8 +56,8 @@ void resolve_path(const char *path, struct buf *ret);
  * start time was read before and after all else); unknown (nothing of it can be
  * read).  belongs says how the process is known to be the container's: "cgroup",
  * "arguments" (of the runtime's own program), or "".  args are told only if the
- * program is the runtime's and the process the container's, and up to its subcommand and the next word: those of
- * workloads may hold secrets, and reading them is reading memory of theirs.
+ * program is the runtime's and the process the container's, and up to its subcommand and the next
+ *word: those of workloads may hold secrets, and reading them is reading memory of theirs.
  * mounts_of: "process"; "gofer" for gVisor, whose sandbox keeps no mounts: the
  * process beside it, of the same parent and program and with the container's id
  * in its arguments, has the binds in its mount namespace; "" if that is not found.  host:
