@@ -6,7 +6,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 #include "gate/base/jv.h"
-#include "gate/serve.h"
+#include "gate/log_folder.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,25 +16,6 @@
 #define KEY_FILE_MAX  4096
 #define FROM_FILE_MAX (16u << 20)
 #define PROGRESS_MS   500
-
-/* The log's folder: given, or from the configuration. */
-static int find_folder(const struct args *args, struct loaded *loaded, const char **ret,
-		       struct err *err)
-{
-	*loaded = (struct loaded){.bundle = {.fd = -1}};
-	if (args->rest_count && args->config)
-		return err_set(err, ERR_INPUT, "give the log's folder or --config, not both");
-	if (args->rest_count) {
-		*ret = args->rest[0];
-		return 0;
-	}
-	if (!args->config)
-		return err_set(err, ERR_INPUT, "give the log's folder, or --config FILE");
-	if (load(args->config, loaded, err) < 0)
-		return -1;
-	*ret = loaded->config.auditor.dir;
-	return 0;
-}
 
 /* "LOG;SEQ;HASH", as in the Sallyport-Audit header of a reply. */
 static int parse_anchor(const char *text, struct verify_anchor *ret, struct err *err)
@@ -238,7 +219,7 @@ static enum verify_result verify(const struct args *args, struct verify_input *i
 	struct loaded loaded;
 	const char *dir;
 
-	if (take_options(args, in, err) < 0 || find_folder(args, &loaded, &dir, err) < 0) {
+	if (take_options(args, in, err) < 0 || log_folder(args, &loaded, &dir, err) < 0) {
 		command_failed(err);
 		return VERIFY_UNREADABLE; /* 2 has another meaning here */
 	}
@@ -276,7 +257,7 @@ int run_audit_tail(const struct args *args)
 	const char *dir;
 	int rc;
 
-	if (find_folder(args, &loaded, &dir, &err) < 0)
+	if (log_folder(args, &loaded, &dir, &err) < 0)
 		return command_failed(&err);
 	log_tell_read(dir, "audit tail");
 	rc = log_tail(dir, args->has_count ? args->count : TAIL_DEFAULT, args->follow,

@@ -29,6 +29,10 @@ struct args {
 	const char *junit, *log, *id, *other; /* tools for authors of profiles */
 	bool coverage, checks;
 	uint64_t fail_under;
+	/* audit query, report, export */
+	const char *owner, *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
+	const char *since, *until, *to, *format, *index;
+	uint64_t after;
 	bool has_count;
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */
