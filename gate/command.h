@@ -30,7 +30,7 @@ struct args {
 	bool coverage, checks;
 	uint64_t fail_under;
 	/* audit query, report, export */
-	const char *owner, *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
+	const char *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
 	const char *since, *until, *to, *format, *index;
 	uint64_t after;
 	bool has_count;
