@@ -13,9 +13,9 @@ static void list_operations(FILE *out)
 	for (int op = OP_UNKNOWN + 1; op < OP_COUNT; op++) {
 		const char *group = operation_group(op);
 
-		fprintf(out, "%-24s %-10s %-16s %s\n", operation_name(op),
-			op_class_name(operation_class(op)), *group ? group : "-",
-			operation_doc(op));
+		fprintf(out, "%-24s %-10s %-16s %s%s\n", operation_name(op),
+			op_class_name(operation_class(op)), *group ? group : "-", operation_doc(op),
+			operation_by_name(op) ? " Granted by its name alone." : "");
 	}
 }
 

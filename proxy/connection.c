@@ -97,6 +97,7 @@ void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_cont
 struct signs {
 	const char *named; /* NULL: the others count */
 	struct span token; /* empty: none was presented */
+	bool odd;          /* what was presented is no token: nobody fits */
 };
 
 /* Every sign that an identity has must be there; a token that was presented counts, or nobody fits.
@@ -132,8 +133,8 @@ static const struct conf_identity *find_identity(const struct conn *c, const str
 /* The first identity of the listener that fits, else what the listener says. */
 static void take_identity(struct conn *c, const struct signs *signs)
 {
-	const struct conf_identity *found = find_identity(c, signs);
-	bool wrong_token = !found && signs->token.len > 0;
+	const struct conf_identity *found = signs->odd ? NULL : find_identity(c, signs);
+	bool wrong_token = !found && (signs->odd || signs->token.len > 0);
 
 	c->identity = found;
 	c->who.has_token = found && found->has_token && !signs->named;
@@ -149,11 +150,7 @@ void connection_read_token(struct conn *c, const struct pair *headers, size_t co
 
 	if (!c->listener->takes_tokens || c->worker->check)
 		return;
-	if (token_presented(headers, count, &signs.token) == TOKEN_ODD) {
-		c->who.profile = "";
-		c->known = false;
-		return;
-	}
+	signs.odd = token_presented(headers, count, &signs.token) == TOKEN_ODD;
 	take_identity(c, &signs);
 }
 

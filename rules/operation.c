@@ -6,9 +6,11 @@ static const struct {
 	const char *name;
 	enum op_class cls;
 	const char *group, *doc;
+	bool by_name;
 } operations[] = {
-	{"unknown", CLASS_NONE, "", "What the gate does not know."},
-#define OPERATION(id, name, cls, group, doc) {name, CLASS_##cls, group, doc},
+	{"unknown", CLASS_NONE, "", "What the gate does not know.", true},
+#define OPERATION(id, name, cls, group, doc)       {name, CLASS_##cls, group, doc, false},
+#define NAMED_OPERATION(id, name, cls, group, doc) {name, CLASS_##cls, group, doc, true},
 #include "rules/operations.def"
 #undef OPERATION
 };
@@ -48,6 +50,11 @@ const char *operation_group(enum operation op)
 const char *operation_doc(enum operation op)
 {
 	return operations[op].doc;
+}
+
+bool operation_by_name(enum operation op)
+{
+	return operations[op].by_name;
 }
 
 enum operation operation_find(struct span name)

@@ -52,6 +52,7 @@ enum op_class operation_class(enum operation op);
 bool operation_hardens(enum operation op);
 const char *operation_group(enum operation op); /* "" if it is in none */
 const char *operation_doc(enum operation op);
+bool operation_by_name(enum operation op);       /* a profile's class does not grant it */
 enum operation operation_find(struct span name); /* OP_UNKNOWN if there is none */
 
 const char *op_class_name(enum op_class cls);

@@ -9,7 +9,7 @@ static bool in_group(enum operation op, struct span word)
 	return word.len && span_is(word, operation_group(op));
 }
 
-bool op_set_add_word(struct op_set *s, struct span word)
+static bool add_word(struct op_set *s, struct span word, bool grants)
 {
 	enum operation one = operation_find(word);
 	enum op_class cls = op_class_find(word);
@@ -28,9 +28,20 @@ bool op_set_add_word(struct op_set *s, struct span word)
 	if (found || cls == CLASS_NONE)
 		return found;
 	for (int op = 1; op < OP_COUNT; op++)
-		if (operation_class((enum operation)op) == cls)
+		if (operation_class((enum operation)op) == cls &&
+		    !(grants && operation_by_name((enum operation)op)))
 			op_set_add(s, (enum operation)op);
 	return true;
+}
+
+bool op_set_add_word(struct op_set *s, struct span word)
+{
+	return add_word(s, word, false);
+}
+
+bool op_set_grant_word(struct op_set *s, struct span word)
+{
+	return add_word(s, word, true);
 }
 
 bool op_set_covers(const struct op_set *outer, const struct op_set *inner)

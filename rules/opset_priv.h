@@ -28,6 +28,9 @@ static inline void op_set_add(struct op_set *s, enum operation op)
 /* Adds what word names; false if it names nothing. */
 bool op_set_add_word(struct op_set *s, struct span word);
 
+/* What the word grants in a profile's `operations`: of a class, not what only a name grants. */
+bool op_set_grant_word(struct op_set *s, struct span word);
+
 /* Whether all of inner is in outer. */
 bool op_set_covers(const struct op_set *outer, const struct op_set *inner);
 

@@ -93,7 +93,7 @@ static void digest(const struct engine *eng, struct profile *p)
 	const char *mode = jv_str(&p->settings, "mode", "enforce");
 
 	for (size_t i = 0; i < words->count; i++)
-		op_set_add_word(&p->granted, words->items[i].str);
+		op_set_grant_word(&p->granted, words->items[i].str);
 	for (int op = 1; op < OP_COUNT; op++)
 		p->grants[op] = (unsigned char)grant_of(eng, p, (enum operation)op);
 	for (int m = 0; m < MODE_COUNT; m++)

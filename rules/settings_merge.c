@@ -177,11 +177,11 @@ static int meet_operations(const struct meeting *m, struct jv *ret)
 	struct op_set outer = {{0}};
 
 	for (size_t i = 0; i < m->parent->count; i++)
-		op_set_add_word(&outer, m->parent->items[i].str);
+		op_set_grant_word(&outer, m->parent->items[i].str);
 	for (size_t i = 0; i < m->child->count; i++) {
 		struct op_set inner = {{0}};
 
-		op_set_add_word(&inner, m->child->items[i].str);
+		op_set_grant_word(&inner, m->child->items[i].str);
 		if (!op_set_covers(&outer, &inner))
 			return loosens(m, m->child->items[i].str.at);
 	}

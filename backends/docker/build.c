@@ -85,6 +85,20 @@ static const char *absent_text(struct backend_call *call, const char *given)
 		given);
 }
 
+/* A step's container has the labels of its image: by this one it would be somebody else's. */
+static void refuse_anothers(struct backend_call *call, const struct jv *image, const char *field)
+{
+	const char *owner = jv_str(jv_path(image, "Config.Labels"), GATE_LABEL_OWNER, "");
+	struct violation *v;
+
+	if (!*owner || strcmp(owner, call->owner) == 0)
+		return;
+	v = docker_refuse(call, REASON_label, field, GATE_LABEL_OWNER);
+	v->text = "by a label of this image the containers of the build's steps would belong to "
+		  "somebody else";
+	v->hint = "Take an image that does not say whose containers are.";
+}
+
 static void add_image(struct docker_reading *r, const char *given, const char *field, bool copied,
 		      bool may_be_absent)
 {
@@ -96,6 +110,8 @@ static void add_image(struct docker_reading *r, const char *given, const char *f
 	if (!answer || (may_be_absent && answer->status == 404))
 		return;
 	docker_read_image(&one, given, answer);
+	if (!copied && answer->status == 200)
+		refuse_anothers(call, &answer->body, field);
 	if (call->instead.reason == REASON_image_absent) {
 		call->instead.field = field;
 		call->instead.text = absent_text(call, given);

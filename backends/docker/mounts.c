@@ -134,8 +134,7 @@ static void say_volume(const struct mounting *m, struct span name)
 		return;
 	}
 	thing = docker_volume_thing(doc);
-	say(m, "mine",
-	    jv_bool(docker_is_mine(call, &thing) && !jv_get(thing.labels, GATE_LABEL_SELF)));
+	say(m, "mine", jv_bool(docker_is_mine(call, &thing) && !docker_is_gates_own(call, &thing)));
 	options = jv_get(doc, "Options");
 	if (options && !jv_is_neutral(options))
 		say(m, "driver_options", jv_bool(true));

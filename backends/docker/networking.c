@@ -52,7 +52,7 @@ static bool is_mine(struct backend_call *call, const char *given)
 	if (!answer || answer->status != 200)
 		return false;
 	thing = docker_network_thing(&answer->body);
-	return docker_is_mine(call, &thing);
+	return docker_is_mine(call, &thing) && !docker_is_gates_own(call, &thing);
 }
 
 /* --- namespaces --- */

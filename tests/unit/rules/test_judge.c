@@ -94,11 +94,16 @@ static void the_cap_counts_what_is_written(void **state)
 
 static void grants_come_from_a_table(void **state)
 {
-	struct engine *eng = kit_open("return { profile \"p\" { operations = { \"read\", "
-				      "\"container.run\", \"exec\" }, rule(\"tops\", { "
-				      "operations = { \"container.top\" } }, function() end) }, "
-				      "profile \"none\" {}, profile \"seer\" { "
-				      "visibility = \"all\", harden = true } }");
+	struct engine *eng = kit_open(
+		"return { profile \"p\" { operations = { \"read\", "
+		"\"container.run\", \"exec\" }, rule(\"tops\", { "
+		"operations = { \"container.top\" } }, function() end) }, "
+		"profile \"none\" {}, profile \"seer\" { "
+		"visibility = \"all\", harden = true }, profile \"classes\" { operations = { "
+		"\"read\", \"launch\", \"exec\", \"container.attach\", "
+		"\"lifecycle\", \"data-in\", "
+		"\"data-out\", \"policy\", \"host\" } }, profile \"named\" { "
+		"operations = { \"image.build\", \"system.session\" } } }");
 	static const struct {
 		enum operation op;
 		enum grant want;
@@ -125,6 +130,16 @@ static void grants_come_from_a_table(void **state)
 	for (int op = 0; op < OP_COUNT; op++)
 		CHECK_INT(operation_name((enum operation)op), GRANT_NONE,
 			  profile_grant(none, (enum operation)op));
+	for (int op = 1; op < OP_COUNT; op++) {
+		bool named = op == OP_IMAGE_BUILD || op == OP_SYSTEM_SESSION;
+
+		CHECK_INT(operation_name((enum operation)op), named,
+			  profile_grant(engine_profile(eng, "classes"), (enum operation)op) ==
+				  GRANT_NONE);
+		CHECK_INT(operation_name((enum operation)op), !named,
+			  profile_grant(engine_profile(eng, "named"), (enum operation)op) ==
+				  GRANT_NONE);
+	}
 	CHECK_INT("sees its own", 0, reach_sees_all(profile_reach(p)));
 	CHECK_INT("does not harden", 0, profile_hardens(p));
 	CHECK_INT("sees all", 1, reach_sees_all(profile_reach(engine_profile(eng, "seer"))));
