@@ -8,9 +8,8 @@
  * show at all is listed apart: gVisor's workload has its privileges inside the
  * sandbox, and the host's kernel knows nothing of them.
  */
-#include "backends/docker/docker_priv.h"
+#include "backends/docker/attest_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ROUNDS_MAX 3 /* a process that ends while it is looked at */
@@ -47,188 +46,12 @@ static void not_shown(const struct docker_attesting *at, const char *what)
 	note(at, "not_shown", what);
 }
 
-/* A member that is there and is no null. */
-static const struct jv *told(const struct jv *obj, const char *key)
-{
-	const struct jv *v = jv_get(obj, key);
-
-	return v && v->kind != JV_NULL ? v : NULL;
-}
-
 static void copy(const struct docker_attesting *at, const char *key)
 {
-	const struct jv *v = told(at->seen, key);
+	const struct jv *v = docker_told(at->seen, key);
 
 	if (v)
 		jv_set(at->call->arena, at->ret, key, *v);
-}
-
-/* --- privileges: what the process has, at most what was judged --- */
-
-static const char *const capability_names[] = {
-	"CHOWN",
-	"DAC_OVERRIDE",
-	"DAC_READ_SEARCH",
-	"FOWNER",
-	"FSETID",
-	"KILL",
-	"SETGID",
-	"SETUID",
-	"SETPCAP",
-	"LINUX_IMMUTABLE",
-	"NET_BIND_SERVICE",
-	"NET_BROADCAST",
-	"NET_ADMIN",
-	"NET_RAW",
-	"IPC_LOCK",
-	"IPC_OWNER",
-	"SYS_MODULE",
-	"SYS_RAWIO",
-	"SYS_CHROOT",
-	"SYS_PTRACE",
-	"SYS_PACCT",
-	"SYS_ADMIN",
-	"SYS_BOOT",
-	"SYS_NICE",
-	"SYS_RESOURCE",
-	"SYS_TIME",
-	"SYS_TTY_CONFIG",
-	"MKNOD",
-	"LEASE",
-	"AUDIT_WRITE",
-	"AUDIT_CONTROL",
-	"SETFCAP",
-	"MAC_OVERRIDE",
-	"MAC_ADMIN",
-	"SYSLOG",
-	"WAKE_ALARM",
-	"BLOCK_SUSPEND",
-	"AUDIT_READ",
-	"PERFMON",
-	"BPF",
-	"CHECKPOINT_RESTORE",
-};
-#define CAPABILITIES (sizeof(capability_names) / sizeof(*capability_names))
-
-static uint64_t bit_of(const char *name)
-{
-	for (size_t i = 0; i < CAPABILITIES; i++)
-		if (strcmp(capability_names[i], name) == 0)
-			return UINT64_C(1) << i;
-	return strcmp(name, "ALL") == 0 ? ~UINT64_C(0) : 0;
-}
-
-/* What engines give where nothing is said. */
-static uint64_t default_capabilities(void)
-{
-	static const char *const names[] = {
-		"CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
-		"MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
-		"SETFCAP", "SETPCAP",      "NET_BIND_SERVICE", "SYS_CHROOT",
-		"KILL",    "AUDIT_WRITE",
-	};
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		all |= bit_of(names[i]);
-	return all;
-}
-
-static uint64_t judged_capabilities(const struct jv *facts)
-{
-	const struct jv *add = jv_path(facts, "capabilities.add");
-	const struct jv *drop = jv_path(facts, "capabilities.drop");
-	uint64_t all = default_capabilities();
-
-	for (size_t i = 0; drop && i < drop->count; i++)
-		if (drop->items[i].kind == JV_STRING)
-			all &= ~bit_of(drop->items[i].str.at);
-	for (size_t i = 0; add && i < add->count; i++)
-		all |= bit_of(jv_str(&add->items[i], "name", ""));
-	return all;
-}
-
-static const char *spell(struct backend_call *call, uint64_t set)
-{
-	const char *text = "";
-
-	for (size_t i = 0; i < 64; i++)
-		if (set & UINT64_C(1) << i)
-			text = docker_text(call, "%s%s%s", text, *text ? ", " : "",
-					   i < CAPABILITIES ? capability_names[i]
-							    : "one that is not known");
-	return *text ? text : "none";
-}
-
-static void compare_capabilities(const struct docker_attesting *at)
-{
-	static const char *const sets[] = {"bnd", "prm", "eff", "amb", "inh"};
-	uint64_t judged = judged_capabilities(at->facts), more = 0;
-	const struct jv *seen = told(at->seen, "caps");
-
-	if (!seen) {
-		docker_not_seen(at, "capabilities");
-		return;
-	}
-	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
-		more |= strtoull(jv_str(seen, sets[i], "0"), NULL, 16) & ~judged;
-	if (more && !jv_true(at->facts, "privileged"))
-		docker_differs(at, "HostConfig.CapAdd",
-			       docker_text(at->call, "%s besides", spell(at->call, more)),
-			       spell(at->call, judged));
-}
-
-static bool asks_for_seccomp(const struct jv *facts)
-{
-	const struct jv *list = jv_get(facts, "security");
-
-	for (size_t i = 0; list && i < list->count; i++)
-		if (strcmp(jv_str(&list->items[i], "name", ""), "seccomp") == 0)
-			return true;
-	return false;
-}
-
-static bool expects_filter(const struct docker_attesting *at)
-{
-	return docker_state(at->call)->info->seccomp && !jv_true(at->facts, "privileged") &&
-	       !asks_for_seccomp(at->facts);
-}
-
-/*
- * The filter is the last thing that a runtime sets before the workload takes its
- * place; a workload's program lies in its own root.
- */
-static bool is_runtime_still(const struct jv *seen)
-{
-	const struct jv *mounts = jv_get(seen, "mounts"), *exe = jv_get(seen, "exe");
-
-	for (size_t i = 0; mounts && i < mounts->count; i++)
-		if (strcmp(jv_str(&mounts->items[i], "point", ""), "/") == 0)
-			return strcmp(jv_str(&mounts->items[i], "dev", "-"),
-				      jv_str(exe, "dev", "+")) != 0;
-	return true;
-}
-
-static void compare_seccomp(const struct docker_attesting *at)
-{
-	const struct jv *mode = told(at->seen, "seccomp");
-
-	if (!mode)
-		docker_not_seen(at, "seccomp");
-	else if (mode->i != 2)
-		docker_differs(at, "HostConfig.SecurityOpt", "no filter of system calls",
-			       "the engine's");
-}
-
-static void compare_no_new_privs(const struct docker_attesting *at)
-{
-	if (!jv_true(at->facts, "no_new_privileges"))
-		return;
-	if (!told(at->seen, "no_new_privs"))
-		docker_not_seen(at, "no_new_privs");
-	else if (!jv_true(at->seen, "no_new_privs"))
-		docker_differs(at, "HostConfig.SecurityOpt", "set-id programs that gain privileges",
-			       "no-new-privileges");
 }
 
 /* --- namespaces --- */
@@ -253,7 +76,7 @@ static void compare_namespaces(const struct docker_attesting *at, const char *co
 	const struct jv *seen = jv_get(at->seen, "namespaces");
 
 	for (; *names; names++) {
-		const struct jv *one = told(seen, *names);
+		const struct jv *one = docker_told(seen, *names);
 		const char *judged = judged_namespace(at->facts, *names);
 
 		if (strcmp(judged, "host") == 0 || strcmp(judged, "container") == 0)
@@ -320,13 +143,13 @@ static enum isolation attest_process(const struct docker_attesting *at)
 	static const char *const own[] = {"mnt", "pid", "net", "ipc", "uts", NULL};
 
 	not_shown(at, "runtime"); /* it has ended once the workload runs */
-	compare_capabilities(at);
-	if (expects_filter(at) && jv_num(at->seen, "seccomp", -1) == 0 &&
-	    is_runtime_still(at->seen))
+	docker_attest_capabilities(at);
+	if (docker_expects_filter(at) && jv_num(at->seen, "seccomp", -1) == 0 &&
+	    docker_is_runtime_still(at->seen))
 		docker_not_seen(at, "seccomp");
-	else if (expects_filter(at))
-		compare_seccomp(at);
-	compare_no_new_privs(at);
+	else if (docker_expects_filter(at))
+		docker_attest_seccomp(at);
+	docker_attest_no_new_privs(at);
 	compare_namespaces(at, own);
 	compare_limits(at);
 	return ISOLATION_PROCESS;
@@ -415,7 +238,7 @@ static void list_hidden(const struct docker_attesting *at, const struct jv *flag
 static enum isolation attest_sandbox(const struct docker_attesting *at)
 {
 	static const char *const own[] = {"mnt", "net", "ipc", "uts", NULL};
-	const struct jv *runtime = told(at->seen, "runtime");
+	const struct jv *runtime = docker_told(at->seen, "runtime");
 	const char *command;
 	struct jv flags = flags_of(at, &command);
 
@@ -431,7 +254,7 @@ static enum isolation attest_sandbox(const struct docker_attesting *at)
 		return ISOLATION_PROCESS;
 	}
 	jv_set(at->call->arena, at->ret, "flags", flags);
-	compare_seccomp(at); /* the sandbox's own */
+	docker_attest_seccomp(at); /* the sandbox's own */
 	compare_namespaces(at, own);
 	list_hidden(at, &flags);
 	return weigh(at, flags);
@@ -526,7 +349,7 @@ static bool has_not_begun(struct backend_call *call, const struct jv *seen)
 	const struct docker_attesting at = {.call = call, .facts = &call->workload.facts};
 	const char *base = jv_str(jv_get(at.facts, "isolation"), "base", "");
 
-	return strcmp(base, "process") == 0 && expects_filter(&at) &&
+	return strcmp(base, "process") == 0 && docker_expects_filter(&at) &&
 	       jv_num(seen, "seccomp", 2) == 0;
 }
 
@@ -574,6 +397,8 @@ static enum step ask_pid(struct backend_call *call)
 		return ended(call);
 	a->doc = answer->body;
 	a->question = question_about(call, &a->doc, pid);
+	if (!*a->question)
+		return unseen(call, "the question is longer than the resolver takes");
 	a->looks = false;
 	return STEP_READY;
 }

@@ -7,7 +7,7 @@
  * has judged.  Paths inside say little, since the workload may rename what lies
  * on the way: that is why one alone would not do.
  */
-#include "backends/docker/docker_priv.h"
+#include "backends/docker/attest_priv.h"
 
 #include <string.h>
 

@@ -16,6 +16,7 @@
  *	made.c                check(): what was made beside what was judged
  *	start.c               start, restart, unpause, update: what an existing container is
  *	attest.c              check() of these: what the kernel says of what runs
+ *	attest_privileges.c   ... of its privileges
  *	attest_mounts.c       ... and of what is mounted there
  *	exec.c                commands, attach
  *	build*.c tar*.c gunzip.c dockerfile*.c   builds: see build_priv.h
@@ -504,22 +505,6 @@ int docker_apply(struct backend *be, struct backend_call *call, struct change *c
 enum step docker_check(struct backend *be, struct backend_call *call, struct span reply);
 bool docker_starts(enum operation op); /* start, restart, unpause */
 enum step docker_attest(struct backend_call *call);
-
-/* What came of looking at a process: lists for people, and whether it may go on. */
-struct docker_attesting {
-	struct backend_call *call;
-	const struct jv *facts; /* that were judged */
-	const struct jv *doc;   /* the container */
-	const struct jv *seen;  /* the resolver's answer */
-	struct jv *ret;         /* the attestation */
-};
-
-void docker_differs(const struct docker_attesting *at, const char *field, const char *seen,
-		    const char *judged);
-void docker_not_seen(const struct docker_attesting *at, const char *what);
-void docker_attest_mounts(const struct docker_attesting *at);
-/* Host paths that the engine mounts by itself, for the question. */
-void docker_attest_files(struct backend_call *call, const struct jv *doc, struct buf *out);
 void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,
 			 bool *ret_keep, const char **ret_value);
 bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a);
