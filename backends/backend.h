@@ -29,6 +29,7 @@
 #include "gate/base/err.h"
 #include "gate/base/jv.h"
 #include "gate/base/span.h"
+#include "rules/hide.h"
 #include "rules/operation.h"
 #include "rules/reach.h"
 #include "rules/workload.h"
@@ -161,7 +162,7 @@ struct backend_call {
 	const struct adopted *adopted; /* by kind and id, in order */
 	size_t adopted_count;
 	const char *self; /* the gate's own container, by id or name; "" or NULL: it is in none */
-	bool redacts_env; /* the profile hides values of environment variables in replies */
+	unsigned hides;   /* what replies do not show of what the caller sees: enum hide */
 	const char *const
 		*protected_paths;        /* host paths that no mount may touch; NULL at the end */
 	const char *const *engine_names; /* host paths by which the caller means the service's own
@@ -271,15 +272,18 @@ struct backend_ops {
 	void (*reply_header)(struct backend *be, struct backend_call *call,
 			     const struct pair *header, bool *ret_keep, const char **ret_value);
 
-	/* REPLY_HELD, REPLY_LAUNCH, and REPLY_ROWS that is an error: body -> what the caller may
-	 * see.  -1: it cannot be understood.
+	/* REPLY_HELD, REPLY_LAUNCH, and an error where REPLY_ROWS was expected, or where
+	 * something is hidden: body -> what the caller may see.  -1: it cannot be understood.
 	 */
 	int (*filter)(struct backend *be, struct backend_call *call, int status, struct span body,
 		      struct buf *ret, struct err *err);
 
-	/* REPLY_ROWS: whether the caller may see this row.  scratch is for this call alone. */
+	/*
+	 * REPLY_ROWS: whether the caller may see this row.  *ret: what it sees of it,
+	 * without a line end.  scratch is for this call alone.
+	 */
 	bool (*row)(struct backend *be, struct backend_call *call, struct span row,
-		    struct arena *scratch);
+		    struct arena *scratch, struct span *ret);
 
 	/*
 	 * REPLY_LAUNCH after a 2xx: inspects what was made and compares; of what was

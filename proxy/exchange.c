@@ -268,7 +268,7 @@ static void prepare_call(struct exchange *x)
 	call->adopted = x->service->conf->adopted;
 	call->adopted_count = x->service->conf->adopted_count;
 	call->self = x->worker->conf->self;
-	call->redacts_env = x->profile && profile_redacts_env(x->profile);
+	call->hides = x->profile ? profile_hides(x->profile) : 0;
 	call->protected_paths = x->worker->conf->protected_paths;
 	call->engine_names = x->conn->listener->engine_names;
 	call->own_socket = own_socket(x);

@@ -213,11 +213,30 @@ static bool replies_are_many(const struct exchange *x)
 
 static void take_held(struct exchange *x);
 
+/* What is hidden does not show in an error either; an upload has its answer as it comes. */
+static bool is_held(const struct backend_call *call, int status)
+{
+	bool uploads = call->body == BODY_STREAM || call->body == BODY_REWRITE;
+
+	switch (call->reply) {
+	case REPLY_HELD:
+	case REPLY_LAUNCH:
+		return true;
+	case REPLY_ROWS:
+		return status != 200;
+	case REPLY_STREAM:
+		return call->hides && status >= 400 && !uploads;
+	case REPLY_HIJACK:
+	case REPLY_KIND_COUNT:
+		break;
+	}
+	return false;
+}
+
 static void on_head(void *arg, const struct reply_head *head)
 {
 	struct exchange *x = arg;
-	bool held = x->call.reply == REPLY_HELD || x->call.reply == REPLY_LAUNCH ||
-		    (x->call.reply == REPLY_ROWS && head->status != 200);
+	bool held = is_held(&x->call, head->status);
 
 	x->http = x->answer.status = head->status;
 	x->status = head->status < 400 ? "ok" : "fail";

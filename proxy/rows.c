@@ -11,8 +11,16 @@
 static bool crosses(struct exchange *x, struct span row)
 {
 	struct arena *scratch = arena_create(ROW_ARENA_MAX);
-	bool yes = scratch && x->service->ops->row(x->service->backend, &x->call, row, scratch);
+	struct span shown = row;
+	bool yes = scratch &&
+		   x->service->ops->row(x->service->backend, &x->call, row, scratch, &shown);
 
+	if (yes && shown.at != row.at) {
+		buf_clear(&x->row);
+		buf_put(&x->row, shown.at, shown.len);
+		buf_put(&x->row, "\n", 1);
+		yes = !buf_spent(&x->row);
+	}
 	arena_destroy(scratch);
 	return yes;
 }

@@ -76,6 +76,7 @@
 #include "gate/base/arena.h"
 #include "gate/base/err.h"
 #include "rules/decision.h"
+#include "rules/hide.h"
 #include "rules/identity.h"
 #include "rules/operation.h"
 #include "rules/reach.h"
@@ -134,7 +135,7 @@ struct violation profile_refusal(const struct profile *p, enum operation op, str
 const struct reach *profile_reach(const struct profile *p); /* visibility */
 bool profile_hardens(const struct profile *p);              /* harden, own_socket or pin */
 bool profile_tells_codes_only(const struct profile *p);     /* denial = "code" */
-bool profile_redacts_env(const struct profile *p);          /* redact = { "env" } */
+unsigned profile_hides(const struct profile *p);            /* redact: enum hide */
 bool profile_wants_attested(const struct profile *p);       /* isolation = { attested = true } */
 
 /* All settings as they hold: completed, within what a parent grants.  Belongs to the engine. */

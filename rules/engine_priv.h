@@ -82,7 +82,8 @@ struct profile {
 	size_t rate_count;
 	enum rule_mode mode;
 	struct reach reach;
-	bool hardens, redacts_env, wants_attested;
+	bool hardens, wants_attested;
+	unsigned hides;                              /* enum hide */
 	const struct item *items[PROFILE_ITEMS_MAX]; /* rules, the parent's first */
 	int setting_lines[SETTINGS_MAX];
 	size_t item_count, inherited_count; /* of these, the parent's */

@@ -106,7 +106,7 @@ static void digest(const struct engine *eng, struct profile *p)
 		     jv_true(&p->settings, "own_socket") || jv_true(&p->settings, "pin");
 	p->wants_attested = jv_true(jv_get(&p->settings, "isolation"), "attested");
 	for (size_t i = 0; i < hidden->count; i++)
-		p->redacts_env = p->redacts_env || span_is(hidden->items[i].str, "env");
+		p->hides |= hide_find(hidden->items[i].str);
 }
 
 static enum rule_mode mode_named(const struct jv *word)
@@ -408,9 +408,9 @@ bool profile_rule_at(const struct engine *eng, const struct profile *p, size_t i
 	return true;
 }
 
-bool profile_redacts_env(const struct profile *p)
+unsigned profile_hides(const struct profile *p)
 {
-	return p->redacts_env;
+	return p->hides;
 }
 
 bool profile_wants_attested(const struct profile *p)

@@ -1,6 +1,7 @@
 #include "rules/settings_priv.h"
 
 #include "rules/decision.h"
+#include "rules/hide.h"
 #include "rules/match_priv.h"
 #include "rules/opset_priv.h"
 #include "rules/rate.h"
@@ -230,7 +231,7 @@ static int restart_entry(struct checking *c, struct jv *entry)
 
 static int redact_entry(struct checking *c, struct jv *entry)
 {
-	return span_is(entry->str, "env") ? 0 : wrong(c, "\"env\"", entry);
+	return hide_find(entry->str) ? 0 : wrong(c, "\"env\" or \"mounts\"", entry);
 }
 
 static int opaque_entry(struct checking *c, struct jv *entry)

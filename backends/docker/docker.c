@@ -57,6 +57,7 @@ static enum step docker_step(struct backend *be, struct backend_call *call)
 		docker_refuse(call, REASON_no_memory, NULL, NULL);
 	if (call->refused.count)
 		return STEP_REFUSED;
+	docker_hold_hidden(call);
 	return call->lookup_count ? STEP_LOOKUP : STEP_READY;
 }
 

@@ -24,7 +24,7 @@
  *registries commit.c              a container made an image prune.c               removing what is
  *not used workload.c            a container's configuration -> facts, by concern: privileges.c
  *mounts.c paths.c networking.c limits.c isolation.c render.c              the request that is sent
- *	reply.c               what of a reply crosses
+ *	reply.c, hide.c       what of a reply crosses; hide.def is the table of what `redact` hides
  *	docker.c              the table of these functions
  *
  * Every step_*() is run anew from the start each time answers arrive: it asks
@@ -507,7 +507,19 @@ bool docker_starts(enum operation op); /* start, restart, unpause */
 enum step docker_attest(struct backend_call *call);
 void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,
 			 bool *ret_keep, const char **ret_value);
-bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a);
+/* --- hide.c --- */
+
+/* A reply in which something has to be hidden is held, or looked through by rows. */
+void docker_hold_hidden(struct backend_call *call);
+
+/* Hides in a reply what the call hides. */
+void docker_hide(const struct backend_call *call, struct arena *a, struct jv *doc);
+
+/* In a sentence of the engine: it does not say on which side of a mount a path is. */
+void docker_hide_words(const struct backend_call *call, struct jv *text);
+
+bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a,
+		struct span *ret);
 int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
 		  struct buf *ret, struct err *err);
 

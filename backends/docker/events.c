@@ -40,25 +40,20 @@ static bool shows_image(const struct backend_call *call, const char *name, const
 	return reach_limits_images(call->reach) && reach_of(call->reach, &o) != ACCESS_NONE;
 }
 
-bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a)
+/* Whether a row about such an object, or about the engine itself, is shown. */
+static bool shows_row(const struct backend_call *call, const struct jv *doc, struct arena *a)
 {
-	const struct jv *actor, *attributes;
-	enum jv_fault fault;
-	struct err err = {0};
+	const struct jv *actor = jv_get(doc, "Actor");
+	const struct jv *attributes = jv_get(actor, "Attributes");
+	const char *type = jv_str(doc, "Type", "");
+	struct jv labels = labels_of(a, attributes);
 	struct docker_thing t = {.created = ""};
-	struct jv doc, labels;
-	const char *type;
 
-	(void)be;
-	if (jv_parse(a, row, &doc, &fault, &err) < 0)
-		return false;
-	type = jv_str(&doc, "Type", "");
-	actor = jv_get(&doc, "Actor");
-	attributes = jv_get(actor, "Attributes");
-	labels = labels_of(a, attributes);
+	if (reach_sees_all(call->reach))
+		return true;
 	t.id = jv_str(actor, "ID", "");
 	t.name = jv_str(attributes, "name", "");
-	if (arena_spent(a) || !*t.id)
+	if (!*t.id)
 		return false;
 	if (strcmp(type, "container") == 0) {
 		t.kind = REACH_CONTAINERS;
@@ -74,4 +69,38 @@ bool docker_row(struct backend *be, struct backend_call *call, struct span row, 
 	else
 		return false;
 	return docker_sees(call, &t) && !names_hidden_container(call, attributes);
+}
+
+/* The row anew, without what the call hides. */
+static bool rewrite(const struct backend_call *call, struct span row, struct jv *doc,
+		    struct arena *a, struct span *ret)
+{
+	struct buf b;
+	bool fits;
+
+	docker_hide(call, a, doc);
+	/* Written anew a text is at most six times as long: \u0001. */
+	buf_init(&b, 6 * row.len + 1024);
+	jv_write(&b, doc);
+	ret->len = buf_len(&b);
+	ret->at = arena_strndup(a, buf_span(&b).at, buf_len(&b));
+	fits = !buf_spent(&b) && !arena_spent(a);
+	buf_fini(&b);
+	return fits;
+}
+
+bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a,
+		struct span *ret)
+{
+	enum jv_fault fault;
+	struct err err = {0};
+	struct jv doc;
+
+	(void)be;
+	*ret = row;
+	if (jv_parse(a, row, &doc, &fault, &err) < 0)
+		return false;
+	if (!shows_row(call, &doc, a) || arena_spent(a))
+		return false;
+	return !(call->hides & HIDE_MOUNTS) || rewrite(call, row, &doc, a, ret);
 }

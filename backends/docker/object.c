@@ -85,21 +85,11 @@ static bool mounts_anew(enum operation op)
 	return op == OP_CONTAINER_ARCHIVE_GET || op == OP_CONTAINER_ARCHIVE_PUT;
 }
 
-/* A commit would carry a container's environment over into an image. */
-static void hold_environment(struct backend_call *call)
-{
-	bool shows = call->op == OP_CONTAINER_INSPECT || call->op == OP_IMAGE_INSPECT;
-
-	if (shows && call->redacts_env)
-		call->reply = REPLY_HELD;
-}
-
 void docker_step_container(struct docker *d, struct backend_call *call)
 {
 	const struct jv *doc = resolve_container(d, call);
 	struct docker_reading r;
 
-	hold_environment(call);
 	if (doc && mounts_anew(call->op))
 		docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
 }
@@ -154,7 +144,6 @@ void docker_step_image(struct docker *d, struct backend_call *call)
 	call->object = (struct object){
 		.kind = plugin ? "plugin" : "image", .id = "", .name = name, .owner = ""};
 	st->target = name;
-	hold_environment(call);
 	if (docker_speak(d, call) && !plugin && reach_limits_images(call->reach))
 		admit_image(call, name);
 }

@@ -191,39 +191,6 @@ static void hide_proxies(const struct editing *e, struct jv *doc)
 	}
 }
 
-/* Names stay, so that a person sees what is set. */
-static struct jv names_of(const struct editing *e, const struct jv *env)
-{
-	struct jv names = jv_array();
-
-	for (size_t i = 0; env->kind == JV_ARRAY && i < env->count; i++) {
-		struct span rest = env->items[i].str, name;
-		struct buf b;
-
-		if (env->items[i].kind != JV_STRING || !span_cut(&rest, '=', &name))
-			continue;
-		buf_init(&b, name.len + 16);
-		buf_printf(&b, "%.*s=[redacted]", SPAN_FMT(name));
-		jv_push(e->arena, &names,
-			jv_string(arena_strndup(e->arena, buf_span(&b).at, buf_len(&b))));
-		buf_fini(&b);
-	}
-	return names;
-}
-
-static void hide_env(const struct editing *e, struct jv *doc)
-{
-	static const char *const keys[] = {"Config", "ContainerConfig"};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		struct jv *config = (struct jv *)jv_get(doc, keys[i]);
-		const struct jv *env = config ? jv_get(config, "Env") : NULL;
-
-		if (env)
-			jv_set(e->arena, config, "Env", names_of(e, env));
-	}
-}
-
 static void lower(const struct editing *e, struct jv *doc)
 {
 	const struct jv *v = jv_get(doc, "ApiVersion");
@@ -257,7 +224,7 @@ static struct jv only_message(const struct editing *e, const struct jv *doc)
 
 	if (holder)
 		text = arena_strndup(e->arena, text, (size_t)(holder - text));
-	jv_set(e->arena, &ret, "message", jv_string(text));
+	docker_hide_words(e->call, jv_set(e->arena, &ret, "message", jv_string(text)));
 	return ret;
 }
 
@@ -269,8 +236,6 @@ static struct jv edit(const struct backend_call *call, const struct editing *e, 
 		lower_versions(e, doc);
 	else if (op == OP_SYSTEM_INFO)
 		hide_proxies(e, doc);
-	else if (op == OP_CONTAINER_INSPECT || op == OP_IMAGE_INSPECT)
-		hide_env(e, doc);
 	else if (op == OP_CONTAINER_PRUNE || op == OP_NETWORK_PRUNE || op == OP_VOLUME_PRUNE)
 		return removed(e, doc);
 	else if (op == OP_NETWORK_INSPECT)
@@ -296,7 +261,12 @@ int docker_filter(struct backend *be, struct backend_call *call, int status, str
 		return 0;
 	if (jv_parse(call->arena, body, &doc, &fault, err) < 0)
 		return err_wrap(err, "the engine's reply");
-	out = status >= 200 && status < 300 ? edit(call, &e, &doc) : only_message(&e, &doc);
+	if (status >= 200 && status < 300) {
+		out = edit(call, &e, &doc);
+		docker_hide(call, call->arena, &out); /* what is seen was decided by all of it */
+	} else {
+		out = only_message(&e, &doc);
+	}
 	if (arena_spent(call->arena))
 		return err_set(err, ERR_LIMIT, "the engine's reply needs too much memory");
 	jv_write(ret, &out);

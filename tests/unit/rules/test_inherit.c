@@ -142,15 +142,20 @@ static void what_is_hidden_stays_hidden(void **state)
 {
 	static const struct {
 		const char *parent, *child;
-		bool want;
+		unsigned want;
 	} rows[] = {
-		{"nil", "nil", false},
-		{"{}", "{}", false},
-		{"{ \"env\" }", "nil", true},
-		{"{ \"env\" }", "{}", true},
-		{"nil", "{ \"env\" }", true},
-		{"{}", "{ \"env\" }", true},
-		{"{ \"env\" }", "{ \"env\" }", true},
+		{"nil", "nil", HIDE_NOTHING},
+		{"{}", "{}", HIDE_NOTHING},
+		{"{ \"env\" }", "nil", HIDE_ENV},
+		{"{ \"env\" }", "{}", HIDE_ENV},
+		{"nil", "{ \"env\" }", HIDE_ENV},
+		{"{}", "{ \"env\" }", HIDE_ENV},
+		{"{ \"env\" }", "{ \"env\" }", HIDE_ENV},
+		{"{ \"env\" }", "{ \"mounts\" }", HIDE_ENV | HIDE_MOUNTS},
+		{"{ \"mounts\" }", "{}", HIDE_MOUNTS},
+		{"{ \"mounts\" }", "nil", HIDE_MOUNTS},
+		{"{ \"mounts\", \"env\" }", "{ \"env\" }", HIDE_ENV | HIDE_MOUNTS},
+		{"nil", "{ \"mounts\" }", HIDE_MOUNTS},
 	};
 
 	(void)state;
@@ -163,7 +168,7 @@ static void what_is_hidden_stays_hidden(void **state)
 			 "redact = %s } }",
 			 rows[i].parent, rows[i].child);
 		eng = kit_open(text);
-		CHECK_INT(text, rows[i].want, profile_redacts_env(engine_profile(eng, "b")));
+		CHECK_INT(text, rows[i].want, profile_hides(engine_profile(eng, "b")));
 		engine_close(eng);
 	}
 }

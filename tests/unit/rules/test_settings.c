@@ -48,7 +48,7 @@ static void wrong_settings_do_not_load(void **state)
 		 "harden: true, false or { read_only = true } is expected"},
 		{"harden = {}", "harden: true or false is expected, not an array"},
 		{"harden = 1", "harden: true or false is expected, not an integer"},
-		{"redact = { \"labels\" }", "redact: [1]: \"env\" is expected, not \"labels\""},
+		{"redact = { \"labels\" }", "redact: [1]: \"env\" or \"mounts\" is expected, not \"labels\""},
 		{"redact = \"env\"", "redact: a list is expected, not \"env\""},
 		{"images = \"alpine\"", "images: a list is expected, not \"alpine\""},
 		{"images = { alpine = true }", "images: a list is expected, not an object"},
