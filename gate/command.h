@@ -32,7 +32,6 @@ struct args {
 	/* audit query, report, export */
 	const char *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
 	const char *since, *until, *to, *format, *index;
-	uint64_t after;
 	bool has_count;
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# audit_tools.sh PROGRAM FORMAT - what `audit query` says of the example log of FORMAT.md.
+# audit_tools.sh PROGRAM FORMAT - what `audit query` and `audit export` say of the example log of FORMAT.md.
 set -u
 program=$1 format=$2 failed=0
 dir=$(mktemp -d)
@@ -54,6 +54,20 @@ expect 0 'container.create' audit query "$log" --index "$dir/elsewhere.sqlite" -
 "$program" audit query "$log" --id 01985f3e-8b40-7000-8000-000000000011 --format json >"$dir/lines"
 sed -n '4,5p' "$log"/00000000000000000000.log | cmp -s - "$dir/lines" || { echo "JSON is not the log's lines"; failed=1; }
 expect 0 'fine' audit verify "$log"
+
+# Exports: each record once, and on behind a number.
+for form in ocsf ecs cef; do
+	expect 0 'container.create' audit export "$log" --format $form
+	never "$esc"
+	[ "$(wc -l <"$dir/out")" = 25 ] || { echo "$form: not a line a record"; failed=1; }
+	tail -n 4 "$dir/out" >"$dir/tail"
+	"$program" audit export "$log" --format $form --after 20 | cmp -s - "$dir/tail" ||
+		{ echo "$form: --after 20 is not the last four"; failed=1; }
+	expect 1 '' audit export "$log" --format $form --after 24
+	expect 2 'no record 25' audit export "$log" --format $form --after 25
+	expect 1 '' audit export "$log" --format $form --until 2020-01-01
+done
+expect 2 'takes ocsf, ecs or cef' audit export "$log" --format leef
 
 # A folder that is not the reader's alone gets no index: that goes to the reader's cache.
 rm -f "$log/index.sqlite"
