@@ -178,20 +178,6 @@ static int judge_request(struct rule_run *run, size_t i, struct arena *a, struct
 	return rc;
 }
 
-static void merge(struct arena *a, struct jv *into, const struct jv *from)
-{
-	for (size_t i = 0; i < from->count; i++) {
-		const struct jv_member *m = &from->members[i];
-		struct jv *old = (struct jv *)jv_get_span(into, m->key);
-
-		if (old && old->kind == JV_OBJECT && m->value.kind == JV_OBJECT)
-			merge(a, old, &m->value);
-		else if (!old || old->kind != JV_OBJECT || m->value.kind != JV_ARRAY ||
-			 m->value.count) /* {} is both */
-			jv_set_span(a, into, m->key, m->value);
-	}
-}
-
 /* The operation by its name; the rest of it follows. */
 static int take_operation(const struct rule_test *t, struct jv *facts, enum operation *ret,
 			  struct err *err)
@@ -229,7 +215,7 @@ static int make_facts(const struct rule_test *t, struct arena *a, struct jv *ret
 	for (size_t i = 0; i < own.count; i++)
 		if (!span_is(own.members[i].key, "operation"))
 			jv_add(a, &rest, own.members[i].key, own.members[i].value);
-	merge(a, ret, &rest);
+	jv_merge(a, ret, &rest);
 	if (engine_check_facts(ret, err) < 0)
 		return err_wrap(err, "%s:%d: facts", t->file, t->line);
 	return 0;

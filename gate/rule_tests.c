@@ -48,21 +48,6 @@ static int wrong(const struct reading *r, const char *what)
 	return err_set(r->err, ERR_CONFIG, "%s:%d: %s", r->file->name, r->line, what);
 }
 
-/* Objects member by member, everything else replaced. */
-static void merge(struct arena *a, struct jv *into, const struct jv *from)
-{
-	for (size_t i = 0; i < from->count; i++) {
-		const struct jv_member *m = &from->members[i];
-		struct jv *old = (struct jv *)jv_get_span(into, m->key);
-
-		if (old && old->kind == JV_OBJECT && m->value.kind == JV_OBJECT)
-			merge(a, old, &m->value);
-		else if (!old || old->kind != JV_OBJECT || m->value.kind != JV_ARRAY ||
-			 m->value.count) /* {} is both */
-			jv_set_span(a, into, m->key, m->value);
-	}
-}
-
 /* A copy whose objects may be changed. */
 static struct jv copied(struct arena *a, const struct jv *v)
 {
@@ -326,7 +311,7 @@ static int take_row(const struct reading *r, const struct jv *row, struct rule_t
 	if (jv_parse(r->arena, span_of(plain_world), &t->world, &fault, r->err) < 0)
 		return -1;
 	if (world)
-		merge(r->arena, &t->world, world);
+		jv_merge(r->arena, &t->world, world);
 	jv_set(r->arena, &t->world, "now", jv_int(t->now));
 	return take_request(r, row, t);
 }
@@ -347,7 +332,7 @@ static void fill_in(struct arena *a, struct jv *row, const struct jv *own)
 			jv_add(a, &kept, row->members[i].key, row->members[i].value);
 	}
 	*row = kept;
-	merge(a, row, own);
+	jv_merge(a, row, own);
 }
 
 int rule_tests_read(const struct rule_source *file, struct arena *a, struct rule_test *to,

@@ -69,20 +69,6 @@ int examples_take(lua_State *lua, int table, struct item *it)
 
 /* --- judging them --- */
 
-static void merge(struct arena *a, struct jv *into, const struct jv *from)
-{
-	for (size_t i = 0; i < from->count; i++) {
-		const struct jv_member *m = &from->members[i];
-		struct jv *old = (struct jv *)jv_get_span(into, m->key);
-
-		if (old && old->kind == JV_OBJECT && m->value.kind == JV_OBJECT)
-			merge(a, old, &m->value);
-		else if (!old || old->kind != JV_OBJECT || m->value.kind != JV_ARRAY ||
-			 m->value.count) /* {} is both */
-			jv_set_span(a, into, m->key, m->value);
-	}
-}
-
 /* An example says what matters to its rule; the rest is a request of somebody's. */
 static struct jv complete(struct arena *a, const struct item *it, const struct jv *example)
 {
@@ -99,7 +85,7 @@ static struct jv complete(struct arena *a, const struct item *it, const struct j
 		if (op_set_has(&it->concerns, (enum operation)op))
 			q.op = (enum operation)op;
 	facts = engine_facts(a, &q);
-	merge(a, &facts, example);
+	jv_merge(a, &facts, example);
 	return facts;
 }
 

@@ -379,6 +379,20 @@ struct jv *jv_set(struct arena *a, struct jv *object, const char *key, struct jv
 	return jv_set_span(a, object, span_of(key), value);
 }
 
+void jv_merge(struct arena *a, struct jv *into, const struct jv *from)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		const struct jv_member *m = &from->members[i];
+		struct jv *old = (struct jv *)jv_get_span(into, m->key);
+
+		if (old && old->kind == JV_OBJECT && m->value.kind == JV_OBJECT)
+			jv_merge(a, old, &m->value);
+		else if (!old || old->kind != JV_OBJECT || m->value.kind != JV_ARRAY ||
+			 m->value.count) /* {} is both */
+			jv_set_span(a, into, m->key, m->value);
+	}
+}
+
 /* --- writing --- */
 
 static bool plain(unsigned char c)

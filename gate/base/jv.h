@@ -139,6 +139,13 @@ struct jv *jv_push(struct arena *a, struct jv *array, struct jv value);
 struct jv *jv_set(struct arena *a, struct jv *object, const char *key, struct jv value);
 struct jv *jv_set_span(struct arena *a, struct jv *object, struct span key, struct jv value);
 
+/*
+ * Puts the members of one object into another: objects member by member,
+ * everything else replaced.  An empty array, which may have been {} in Lua,
+ * leaves an object as it is.
+ */
+void jv_merge(struct arena *a, struct jv *into, const struct jv *from);
+
 /* Appends a member that is known to be new (jv_set() looks for an old one). */
 struct jv *jv_add(struct arena *a, struct jv *object, struct span key, struct jv value);
 

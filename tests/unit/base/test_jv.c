@@ -132,6 +132,40 @@ static void writes_in_one_way(void **state)
 	}
 }
 
+static void objects_are_merged(void **state)
+{
+	static const struct {
+		const char *into, *from, *want;
+	} rows[] = {
+		{"{}", "{\"a\":1}", "{\"a\":1}"},
+		{"{\"a\":1,\"b\":2}", "{\"a\":3}", "{\"a\":3,\"b\":2}"},
+		{"{\"o\":{\"a\":1}}", "{\"o\":{\"b\":2}}", "{\"o\":{\"a\":1,\"b\":2}}"},
+		{"{\"o\":{\"a\":1}}", "{\"o\":[]}", "{\"o\":{\"a\":1}}"},
+		{"{\"o\":{\"a\":1}}", "{\"o\":[1]}", "{\"o\":[1]}"},
+		{"{\"l\":[1]}", "{\"l\":[]}", "{\"l\":[]}"},
+		{"{\"l\":[1]}", "{\"l\":[2]}", "{\"l\":[2]}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct arena *a = arena_create(65536);
+		struct jv into, from;
+		struct buf out;
+
+		CHECK_INT(rows[i].into, JV_FAULT_NONE,
+			  parse(a, rows[i].into, strlen(rows[i].into), &into));
+		CHECK_INT(rows[i].from, JV_FAULT_NONE,
+			  parse(a, rows[i].from, strlen(rows[i].from), &from));
+		jv_merge(a, &into, &from);
+		buf_init(&out, 1000);
+		jv_write(&out, &into);
+		buf_put(&out, "", 1);
+		CHECK_STR(rows[i].from, rows[i].want, buf_span(&out).at);
+		buf_fini(&out);
+		arena_destroy(a);
+	}
+}
+
 /* What comes from outside as bytes is one line of clean JSON all the same. */
 static void hostile_bytes_are_written_clean(void **state)
 {
@@ -181,6 +215,7 @@ int main(void)
 		cmocka_unit_test(depth_is_capped),
 		cmocka_unit_test(memory_is_capped),
 		cmocka_unit_test(writes_in_one_way),
+		cmocka_unit_test(objects_are_merged),
 		cmocka_unit_test(hostile_bytes_are_written_clean),
 		cmocka_unit_test(members_are_found_and_replaced),
 	};
