@@ -272,6 +272,9 @@ bool docker_has_adopted(const struct backend_call *call, enum reach_kind kind);
 /* Whether it belongs to the gate itself.  May ask; false until the answer is there. */
 bool docker_is_gates_own(struct backend_call *call, const struct docker_thing *t);
 
+/* Whether a container, by its document, is on a network. */
+bool docker_is_on(const struct jv *container, const struct docker_thing *network);
+
 /*
  * Whether the caller may do what it asks for with this object; else refused:
  * as absent, with the engine's words in missing, if it does not see it.

@@ -113,6 +113,19 @@ void docker_step_network_create(struct docker *d, struct backend_call *call)
 /* --- connect and disconnect --- */
 
 /*
+ * A container may be taken off a network that is not shown to its owner; the
+ * engine's answer for one that it is not on would tell that there is such a network.
+ */
+static bool is_hidden(const struct backend_call *call, const struct lookup *network,
+		      const struct jv *container)
+{
+	const struct docker_thing thing = docker_network_thing(&network->body);
+
+	return call->op == OP_NETWORK_DISCONNECT && network->status == 200 &&
+	       !docker_sees(call, &thing) && !docker_is_on(container, &thing);
+}
+
+/*
  * The network need not be the caller's: rules say which may be used.  One that
  * is not there is judged by its name first, so that nobody learns which exist.
  */
@@ -138,7 +151,7 @@ void docker_step_network_join(struct docker *d, struct backend_call *call)
 	}
 	st->target = jv_str(&answer->body, "Id", given);
 	jv_set(call->arena, &st->body, "Container", jv_string(call->object.id));
-	if (answer->status && answer->status != 200)
+	if ((answer->status && answer->status != 200) || is_hidden(call, answer, container))
 		call->instead = (struct violation){.reason = REASON_owner,
 						   .rule = "canonical",
 						   .field = "network",

@@ -224,6 +224,19 @@ bool docker_admit(struct backend_call *call, const struct docker_thing *t, const
 	return false;
 }
 
+/* Before its first start the engine tells a container's networks by name alone. */
+bool docker_is_on(const struct jv *container, const struct docker_thing *network)
+{
+	const struct jv *all = jv_path(container, "NetworkSettings.Networks");
+
+	for (size_t i = 0; all && all->kind == JV_OBJECT && i < all->count; i++)
+		if (span_is(all->members[i].key, network->name) ||
+		    span_is(all->members[i].key, network->id) ||
+		    strcmp(jv_str(&all->members[i].value, "NetworkID", "?"), network->id) == 0)
+			return true;
+	return false;
+}
+
 bool docker_admit_image(struct backend_call *call, const struct jv *doc, const char *given,
 			const char *missing)
 {
@@ -252,7 +265,6 @@ static bool is_self_container(const struct backend_call *call, const struct dock
 static bool is_used_by_self(const struct docker_thing *t, const struct jv *self)
 {
 	const struct jv *mounts = jv_get(self, "Mounts");
-	const struct jv *networks = jv_path(self, "NetworkSettings.Networks");
 
 	for (size_t i = 0;
 	     t->kind == REACH_VOLUMES && mounts && mounts->kind == JV_ARRAY && i < mounts->count;
@@ -260,13 +272,7 @@ static bool is_used_by_self(const struct docker_thing *t, const struct jv *self)
 		if (strcmp(jv_str(&mounts->items[i], "Type", ""), "volume") == 0 &&
 		    strcmp(jv_str(&mounts->items[i], "Name", ""), t->name) == 0)
 			return true;
-	for (size_t i = 0; t->kind == REACH_NETWORKS && networks && networks->kind == JV_OBJECT &&
-			   i < networks->count;
-	     i++)
-		if (span_is(networks->members[i].key, t->name) ||
-		    strcmp(jv_str(&networks->members[i].value, "NetworkID", ""), t->id) == 0)
-			return true;
-	return false;
+	return t->kind == REACH_NETWORKS && docker_is_on(self, t);
 }
 
 bool docker_is_gates_own(struct backend_call *call, const struct docker_thing *t)

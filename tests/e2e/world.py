@@ -205,6 +205,7 @@ class World:
         ref = proc.ROOT / "tests/profiles/ref.lua"
         self.gate = gate.Gate(self.folder, CONFIG.format(
             dir=self.folder, engine=self.engine.socket, ref=ref), {"e2e": PROFILES})
+        self.more = []  # gates that single tests started
         self.home = self.folder / "home"
         self.home.mkdir()
 
@@ -232,7 +233,8 @@ class World:
             self.made.append("/srv/ws/link")
 
     def stop(self):
-        self.gate.kill()
+        for guard in (self.gate, *self.more):
+            guard.kill()
         self.engine.stop()
         for path in reversed(self.made):
             if os.path.islink(path):
