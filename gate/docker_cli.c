@@ -544,7 +544,9 @@ static int render_exec(struct command_line *c, struct buf *out)
 	if (!next_word(c, &container) || c->at == c->words->count)
 		return needs(c, "container and command");
 	take_command(c);
-	*place(c, "AttachStdout") = *place(c, "AttachStderr") = jv_bool(true);
+	/* One after the other: a new member can move the others. */
+	*place(c, "AttachStderr") = jv_bool(true);
+	*place(c, "AttachStdout") = jv_bool(true);
 	buf_init(&target, 4096);
 	buf_puts(&target, API "/containers/");
 	escape(&target, container);

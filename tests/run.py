@@ -40,6 +40,7 @@ def suites(long):
     return [
         Suite("unit", [*meson, GCC], 300, GCC),
         Suite("unit-sanitized", [*meson, SANITIZED, "-t", "3"], 600, SANITIZED),
+        Suite("unit-clang", [*meson, CLANG], 300, CLANG, quick=False),
         Suite("tidy", [tests / "lint/tidy", GCC], 420, GCC, quick=False, usual=False),
         Suite("cases", [tests / "cases/run"], 120, GCC, env=gcc),
         Suite("scene", [tests / "scene/run"], 300, GCC, env=gcc),
@@ -66,7 +67,7 @@ BUILDS = {
     GCC: (["--buildtype=debugoptimized"], {"CC": "gcc"}),
     SANITIZED: (["--buildtype=debugoptimized", "-Db_sanitize=address,undefined",
                  "-Db_lundef=false"], {"CC": "gcc"}),
-    CLANG: (["--buildtype=debugoptimized"], {"CC": "clang"}),
+    CLANG: (["--buildtype=debugoptimized", "-Dwerror=true"], {"CC": "clang"}),
     FUZZ: (["--buildtype=debugoptimized", "-Dlibfuzzer=true", "-Db_sanitize=address,undefined",
             "-Db_lundef=false"], {"CC": "clang"}),
 }
@@ -167,8 +168,6 @@ def main(arguments):
     began, run = time.monotonic(), Run()
     built = {folder: run.build(folder) for folder in dict.fromkeys(s.build for s in chosen)
              if folder}
-    if not named and not quick:
-        run.build(CLANG)
     if not named or "lint" in named:
         run.lint()
     for suite in chosen:
