@@ -67,7 +67,7 @@ BUILDS = {
     GCC: (["--buildtype=debugoptimized"], {"CC": "gcc"}),
     SANITIZED: (["--buildtype=debugoptimized", "-Db_sanitize=address,undefined",
                  "-Db_lundef=false"], {"CC": "gcc"}),
-    CLANG: (["--buildtype=debugoptimized", "-Dwerror=true"], {"CC": "clang"}),
+    CLANG: (["--buildtype=debugoptimized"], {"CC": "clang"}),
     FUZZ: (["--buildtype=debugoptimized", "-Dlibfuzzer=true", "-Db_sanitize=address,undefined",
             "-Db_lundef=false"], {"CC": "clang"}),
 }
