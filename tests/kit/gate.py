@@ -159,9 +159,10 @@ class Gate:
         return found
 
     def run(self, *arguments, stdin=None):
-        """A command of the program: (status, stdout, stderr)."""
+        """A command of the program, as the gate's own user: (status, stdout, stderr)."""
+        who = {} if self.uid is None else {"user": self.uid, "group": self.uid, "extra_groups": []}
         done = subprocess.run([self.program, *map(str, arguments)], input=stdin,
-                              capture_output=True, text=True, check=False, timeout=60)
+                              capture_output=True, text=True, check=False, timeout=60, **who)
         return done.returncode, done.stdout, done.stderr
 
     def verify(self):
