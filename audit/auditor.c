@@ -111,6 +111,8 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	a->log = audit_log_open(&log_conf, &a->open, &found, err);
 	if (!a->log)
 		return -1;
+	if (auditor_prune_init(a, conf, &found, err) < 0)
+		return -1;
 	a->covered = a->signing.last_size;
 	requests_open(a->log->dir_fd);
 	auditor_watch_clock(a);
@@ -314,6 +316,7 @@ static void do_what_is_due(struct auditor *a)
 		auditor_watch_clock(a);
 		auditor_watch_space(a);
 		requests_take(a->log->dir_fd, auditor_on_request, a);
+		auditor_prune(a);
 		if (!auditor_sealed(a))
 			audit_log_check(a->log, &a->why);
 	}

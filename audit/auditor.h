@@ -27,6 +27,21 @@ struct audit_adoption {
 	struct span entry; /* as it stands there */
 };
 
+/* Which segments may be removed; the newest never is. */
+enum retention_mode {
+	RETENTION_FOREVER = 0, /* none */
+	RETENTION_SIGNED,      /* what a signed checkpoint covers */
+	RETENTION_EVIDENCE,    /* what a checkpoint in the anchor file covers */
+	RETENTION_MODE_COUNT
+};
+
+/* A segment is removed when it is older than this, or when all take more than this. */
+struct retention {
+	enum retention_mode mode;
+	unsigned days;  /* 0: however old */
+	uint64_t bytes; /* 0: however many */
+};
+
 struct auditor_conf {
 	const char *dir;         /* must exist and be writable */
 	const char *origin;      /* the log's name, e.g. "host/sallyport" */
@@ -38,8 +53,9 @@ struct auditor_conf {
 	const char *anchor_file; /* checkpoints are appended to it; NULL: none */
 	bool anchor_syslog;
 	uint64_t warn_free_bytes; /* less room than this is an alarm; 0: never */
-	bool unsafe_fs;           /* take any file system */
-	bool accept_damage;       /* a log that cannot be gone on with is moved aside */
+	struct retention retention;
+	bool unsafe_fs;         /* take any file system */
+	bool accept_damage;     /* a log that cannot be gone on with is moved aside */
 	unsigned checkpoint_ms; /* a checkpoint is signed this often; 0: at seals and stops only */
 	unsigned checkpoint_records; /* ... or behind so many records */
 	const struct audit_adoption

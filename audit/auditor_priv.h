@@ -42,6 +42,18 @@ struct answer {
 	struct audit_mark mark;
 };
 
+/* Which segments are being removed; see prune.c. */
+struct pruning {
+	struct retention keep;
+	char anchor[256]; /* the anchor file, in evidence mode */
+	int64_t leap;     /* second at which the clock last leapt forward, or 0 */
+	uint64_t look_at_ms;
+	bool told;            /* that it cannot go on */
+	uint64_t first, size; /* the records that are to go, from first to below size; 0: none */
+	const char *why;
+	struct tree tree; /* of the records whose tiles are on disk */
+};
+
 struct auditor {
 	struct audit_log *log;
 	struct open_set open;
@@ -69,6 +81,7 @@ struct auditor {
 					     enough */
 	char aside[PLACE_ASIDE_MAX];      /* where a damaged log was moved just now, or "" */
 	struct err aside_why;
+	struct pruning pruning;
 	bool stop;
 	struct err why;
 	struct sigaction old_actions[AUDITOR_SIGNALS];
@@ -105,6 +118,18 @@ void auditor_give_up(struct auditor *a, uint32_t owner, const char *why);
 /* Commits and signs the tree, if there is something new; record: says so in the log. */
 void auditor_checkpoint(struct auditor *a, bool record);
 bool auditor_checkpoint_due(const struct auditor *a);
+
+/* --- prune.c --- */
+
+/* What opening found, and what is asked for.  -1: it cannot be kept to. */
+int auditor_prune_init(struct auditor *a, const struct auditor_conf *conf,
+		       const struct audit_log_found *found, struct err *err);
+
+/* Looks now and then what may be removed, and goes on with it; takes a few syncs. */
+void auditor_prune(struct auditor *a);
+
+/* The clock was set forward by a day or more: nothing counts as old for a while. */
+void auditor_prune_leap(struct auditor *a);
 
 /* --- watch.c --- */
 

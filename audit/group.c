@@ -47,7 +47,8 @@ void auditor_commit(struct auditor *a)
 	give_receipts(a);
 	give_acks(a);
 	if (audit_log_full(a->log) && audit_log_rotate(a->log, &a->open, &a->why) == 0)
-		a->checkpoint_at_ms = 0; /* a finished segment is covered at once */
+		a->checkpoint_at_ms = a->pruning.look_at_ms =
+			0; /* a finished segment is covered at once */
 }
 
 void auditor_flush_soon(struct auditor *a)

@@ -61,6 +61,24 @@ int history_edge(int dir_fd, uint64_t first, struct tree *ret, struct err *err)
 	return e.good ? 0 : err_set(err, ERR_INPUT, "its first line has no edge of the tree");
 }
 
+static bool take_second(void *arg, const struct line *line)
+{
+	*(int64_t *)arg = line_second(line);
+	return false;
+}
+
+int history_begun(int dir_fd, uint64_t first, int64_t *ret, struct err *err)
+{
+	int64_t second = -1;
+
+	if (each_line(dir_fd, first, take_second, &second, err) < 0)
+		return -1;
+	if (second < 0)
+		return err_set(err, ERR_INPUT, "its first line has no time");
+	*ret = second;
+	return 0;
+}
+
 struct adding {
 	struct tiles *tiles; /* or */
 	struct tree *tree;

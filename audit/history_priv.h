@@ -18,6 +18,9 @@
 /* The tree of all records before a segment, as its first line says. */
 int history_edge(int dir_fd, uint64_t first, struct tree *ret, struct err *err);
 
+/* When a segment was begun, in seconds since 1970: all records before it are older. */
+int history_begun(int dir_fd, uint64_t first, int64_t *ret, struct err *err);
+
 /* Adds the records of a segment that are numbered below `until`; writes tiles. */
 int history_add_segment(int dir_fd, uint64_t first, uint64_t until, struct tiles *tiles,
 			struct err *err);

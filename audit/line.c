@@ -132,11 +132,10 @@ static bool cut_uint(struct span *s, uint64_t *ret)
 static bool split_head(struct span *s, struct line *l)
 {
 	uint64_t epoch;
-	struct span time;
 
 	if (!cut(s, LIT(LINE_START)) || !span_cut(s, '"', &l->log) || !cut(s, LIT(",\"seq\":")) ||
 	    !cut_uint(s, &l->seq) || !cut(s, LIT(",\"ep\":")) || !cut_uint(s, &epoch) ||
-	    epoch > UINT32_MAX || !cut(s, LIT(",\"t\":\"")) || !span_cut(s, '"', &time) ||
+	    epoch > UINT32_MAX || !cut(s, LIT(",\"t\":\"")) || !span_cut(s, '"', &l->time) ||
 	    !cut(s, LIT(",\"mono\":")) || !cut_uint(s, &l->mono) || !cut(s, LIT(",")))
 		return false;
 	l->epoch = (uint32_t)epoch;
@@ -164,6 +163,16 @@ bool line_split(struct span text, struct line *ret)
 		return false;
 	ret->body = (struct span){rest.at, rest.len - TAIL_LEN};
 	return split_tail(span_skip(rest, ret->body.len), ret);
+}
+
+int64_t line_second(const struct line *l)
+{
+	char text[] = "2026-01-31T12:00:00Z";
+
+	if (l->time.len < sizeof(text) - 1)
+		return -1;
+	memcpy(text, l->time.at, sizeof(text) - 2); /* without the fraction */
+	return clock_parse(text, sizeof(text) - 1);
 }
 
 bool line_hash_ok(struct span text, const struct line *l)

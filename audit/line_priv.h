@@ -41,7 +41,7 @@ void line_writer_set(struct line_writer *w, uint64_t seq, const struct hash *pre
 bool line_write(struct line_writer *w, struct buf *out, struct span body);
 
 struct line {
-	struct span log, body;
+	struct span log, time, body;
 	uint64_t seq, mono;
 	uint32_t epoch;
 	struct hash prev, hash; /* as the line says them */
@@ -49,6 +49,9 @@ struct line {
 
 /* Takes a line (without its newline) apart; false if it does not have the form. */
 bool line_split(struct span text, struct line *ret);
+
+/* When it was written, in whole seconds since 1970; -1: its time is none. */
+int64_t line_second(const struct line *l);
 
 /* True if the line's hash is the hash of its bytes. */
 bool line_hash_ok(struct span text, const struct line *l);

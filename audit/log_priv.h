@@ -64,6 +64,8 @@ struct audit_log_found {
 	struct hash tail_hash;   /* of a torn tail */
 	char tail_file[64];      /* where its bytes were kept */
 	uint64_t not_looked_for; /* open decisions in segments that are too far back */
+	int64_t last_day;        /* of the last record, since 1970 */
+	int64_t leap;            /* second at which times last left out a whole day, or 0 */
 	bool tiles_lost;         /* of removed segments: no tiles are written any more */
 };
 

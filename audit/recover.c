@@ -15,6 +15,8 @@
 
 #define LOOK_BACK_MAX 1024 /* segments that are searched for open decisions */
 #define TORN_NAMES    100
+#define DATE_LEN      10 /* 2026-01-31 */
+#define DAY_S         86400
 
 /* What the lines before a place lead one to expect there. */
 struct expected {
@@ -31,6 +33,9 @@ struct scan {
 	uint32_t epoch;
 	enum record_type type;
 	bool any;
+	int64_t day; /* of the last good line, since 1970 */
+	char date[DATE_LEN];
+	int64_t leap; /* see struct audit_log_found */
 };
 
 static int damaged(struct err *err, const char *segment, uint64_t seq, const char *what)
@@ -83,6 +88,21 @@ static bool follows(const struct audit_log *l, const struct line *line, const st
 	       (want->any_prev || memcmp(&line->prev, &want->prev, sizeof(want->prev)) == 0);
 }
 
+/* Where the times of two records that follow each other leave out a whole day. */
+static void watch_time(struct scan *s, const struct line *line)
+{
+	int64_t second, day;
+
+	if (line->time.len < DATE_LEN || memcmp(s->date, line->time.at, DATE_LEN) == 0)
+		return;
+	second = line_second(line);
+	day = second / DAY_S;
+	if (s->any && day > s->day + 1)
+		s->leap = second;
+	s->day = day;
+	memcpy(s->date, line->time.at, DATE_LEN);
+}
+
 /* Reads the newest segment up to the first line that is not good. */
 static int scan_newest(struct audit_log *l, struct expected want, struct open_set *open,
 		       struct scan *ret, struct err *err)
@@ -100,12 +120,13 @@ static int scan_newest(struct audit_log *l, struct expected want, struct open_se
 		if (!line_split(text, &line) || !line_hash_ok(text, &line) ||
 		    !follows(l, &line, &want) || !record_peek(line.body, &peek))
 			break;
-		*ret = (struct scan){.end = line_reader_offset(&reader),
-				     .seq = line.seq,
-				     .hash = line.hash,
-				     .epoch = line.epoch,
-				     .type = peek.type,
-				     .any = true};
+		watch_time(ret, &line);
+		ret->end = line_reader_offset(&reader);
+		ret->seq = line.seq;
+		ret->hash = line.hash;
+		ret->epoch = line.epoch;
+		ret->type = peek.type;
+		ret->any = true;
 		want = (struct expected){.seq = line.seq + 1, .prev = line.hash};
 		pairing_apply(open, &peek, line.seq);
 		tiles_add(l->tiles, l->tiles_off ? -1 : l->dir_fd, &line.hash);
@@ -300,6 +321,8 @@ static int go_on(struct audit_log *l, const struct scan *scan, const struct open
 	if (found->tail.kind == TAIL_TORN && trim(l, found, err) < 0)
 		return -1;
 	found->ended = scan->type == RECORD_GATE_STOP;
+	found->leap = scan->leap;
+	found->last_day = scan->day;
 	l->used = l->zeroed = scan->end;
 	if (scan->type == RECORD_LOG_SEAL) {
 		if (ftruncate(l->fd, (off_t)l->used) < 0 || fdatasync(l->fd) < 0)
@@ -322,7 +345,9 @@ static int resume_tree(struct audit_log *l, const struct segments *all,
 	segment_name(l->first, name);
 	if (history_edge(l->dir_fd, l->first, &edge, err) < 0)
 		return damaged(err, name, l->first, err->msg);
-	if (history_leaves(l->dir_fd, all, l->first - l->first % TILE_HASHES, l->first, leaves) &&
+	/* Records just before it may be pruned; then their tile is full. */
+	if ((history_leaves(l->dir_fd, all, l->first - l->first % TILE_HASHES, l->first, leaves) ||
+	     tile_read(l->dir_fd, 0, l->first / TILE_HASHES, leaves)) &&
 	    tiles_resume(l->tiles, l->dir_fd, &edge, leaves))
 		return 0;
 	if (all->first[0] != 0) {

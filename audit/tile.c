@@ -89,6 +89,18 @@ bool tile_read(int dir_fd, unsigned level, uint64_t number, struct hash ret[TILE
 	       pread(fd, ret, TILE_BYTES, 0) == TILE_BYTES;
 }
 
+int tile_sync(int dir_fd, unsigned level, uint64_t number)
+{
+	auto_fd int fd = -1, folder_fd = -1;
+	char path[TILE_PATH];
+
+	tile_path(level, number, path);
+	fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	*strrchr(path, '/') = '\0';
+	folder_fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && folder_fd >= 0 && fsync(fd) == 0 && fsync(folder_fd) == 0 ? 0 : -1;
+}
+
 struct hash tile_root(const struct hash hashes[TILE_HASHES])
 {
 	struct tree t = {0};
@@ -115,6 +127,21 @@ void tiles_add(struct tiles *t, int dir_fd, const struct hash *leaf)
 	}
 }
 
+/* A tile that is missing follows from those below; NOLINTNEXTLINE(misc-no-recursion): by level */
+static bool load(int dir_fd, unsigned level, uint64_t number, struct hash ret[TILE_HASHES])
+{
+	struct hash below[TILE_HASHES];
+
+	if (tile_read(dir_fd, level, number, ret))
+		return true;
+	for (unsigned i = 0; level && i < TILE_HASHES; i++) {
+		if (!load(dir_fd, level - 1, number * TILE_HASHES + i, below))
+			return false;
+		ret[i] = tile_root(below);
+	}
+	return level > 0;
+}
+
 /* The hashes of a level that fill no tile yet are the roots of the full tiles below. */
 static bool resume_level(struct tiles *t, int dir_fd, unsigned level)
 {
@@ -122,7 +149,7 @@ static bool resume_level(struct tiles *t, int dir_fd, unsigned level)
 	struct hash below[TILE_HASHES];
 
 	for (uint64_t i = first; i < count; i++) {
-		if (!tile_read(dir_fd, level - 1, i, below))
+		if (!load(dir_fd, level - 1, i, below))
 			return false;
 		t->hashes[level][i - first] = tile_root(below);
 	}

@@ -42,6 +42,9 @@ int tile_write(int dir_fd, unsigned level, uint64_t number, const struct hash ha
 /* False: it is not there, or not whole. */
 bool tile_read(int dir_fd, unsigned level, uint64_t number, struct hash ret[TILE_HASHES]);
 
+/* Puts a tile that was written on disk, its name too.  -1: errno says why. */
+int tile_sync(int dir_fd, unsigned level, uint64_t number);
+
 /* The root of a tile's subtree. */
 struct hash tile_root(const struct hash hashes[TILE_HASHES]);
 

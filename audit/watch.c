@@ -9,6 +9,7 @@
 #include <sys/statfs.h>
 #include <sys/timex.h>
 
+#define LEAP_NS INT64_C(86400000000000)
 #define STEP_NS 1000000000 /* a clock that was set by less is not told */
 
 const char *auditor_tsync(void)
@@ -30,6 +31,8 @@ void auditor_watch_clock(struct auditor *a)
 		clock_format(unix_ns, to);
 		r.tsync = auditor_tsync();
 		auditor_add_own(a, &r);
+		if (step >= LEAP_NS)
+			auditor_prune_leap(a);
 	}
 	/* Small steps may add up, so the offset stays until it was told. */
 	if (!a->clock_known || llabs(step) >= STEP_NS)

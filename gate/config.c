@@ -224,6 +224,20 @@ static bool is_tcp(const struct jv *v)
 	return v->kind == JV_STRING && listen_tcp_parse(v->str.at, &at) == 0;
 }
 
+/* Its keys are looked at one by one. */
+static bool is_table(const struct jv *v)
+{
+	return v->kind == JV_OBJECT || v->kind == JV_STRING ||
+	       (v->kind == JV_ARRAY && v->count == 0);
+}
+
+static bool is_retention_mode(const struct jv *v)
+{
+	enum retention_mode ignored;
+
+	return v->kind == JV_STRING && config_retention_mode(v->str.at, &ignored);
+}
+
 static bool is_number(const struct jv *v)
 {
 	return v->kind == JV_INT || v->kind == JV_STRING;
@@ -249,6 +263,8 @@ static const struct {
 			"\"sha256:\" and 64 hexadecimal digits (`sallyport token` makes one)"},
 	[KIND_TCP] = {is_tcp,
 		      "an address with a port, such as \"127.0.0.1:2375\" or \"[::1]:2375\""},
+	[KIND_TABLE] = {is_table, "a table of keys, such as { key = value }"},
+	[KIND_MODE_OF_RETENTION] = {is_retention_mode, "\"signed\", \"evidence\" or \"forever\""},
 	[KIND_NAMES] = {is_names, "a list of names"},
 	[KIND_NUMBER] = {is_number, "a whole number"},
 };
@@ -325,6 +341,22 @@ static int check_number(const struct config_entry *e, const struct config_row *r
 
 /* --- entries --- */
 
+bool config_retention_mode(const char *name, enum retention_mode *ret)
+{
+	static const char *const names[RETENTION_MODE_COUNT] = {
+		[RETENTION_FOREVER] = "forever",
+		[RETENTION_SIGNED] = "signed",
+		[RETENTION_EVIDENCE] = "evidence",
+	};
+
+	for (size_t i = 0; i < RETENTION_MODE_COUNT; i++)
+		if (strcmp(names[i], name) == 0) {
+			*ret = (enum retention_mode)i;
+			return true;
+		}
+	return false;
+}
+
 static const struct config_row *find_row(const char *word, struct span key)
 {
 	for (size_t i = 0; i < ROWS; i++)
@@ -333,7 +365,8 @@ static const struct config_row *find_row(const char *word, struct span key)
 	return NULL;
 }
 
-static int unknown_key(const struct config_entry *e, struct span key, struct err *err)
+static int unknown_key(const struct config_entry *e, const char *word, struct span key,
+		       struct err *err)
 {
 	char typed[64], hint[NEAREST_TEXT_MAX];
 	struct nearest near;
@@ -341,7 +374,7 @@ static int unknown_key(const struct config_entry *e, struct span key, struct err
 	snprintf(typed, sizeof(typed), "%.*s", SPAN_FMT(key));
 	near = nearest_to(typed);
 	for (size_t i = 0; i < ROWS; i++)
-		if (strcmp(rows[i].word, e->word) == 0)
+		if (strcmp(rows[i].word, word) == 0)
 			nearest_try(&near, rows[i].key);
 	return config_wrong(e, err, "there is no key '%s'%s", typed, nearest_text(&near, hint));
 }
@@ -361,19 +394,39 @@ static int wrong_kind(const struct config_entry *e, const struct config_row *row
 			    shown(v, text), nearest_text(&near, hint));
 }
 
-static int check_member(const struct config_entry *e, const struct jv_member *m, struct config *ret,
-			struct err *err)
+static int check_inner(const struct config_entry *e, const struct config_row *row,
+		       const struct jv *v, struct config *ret, struct err *err);
+
+/* word: the entry's, or the key of a table in it. */
+static int check_member(const struct config_entry *e, const char *word, const struct jv_member *m,
+			struct config *ret, struct err *err)
 {
-	const struct config_row *row = find_row(e->word, m->key);
+	const struct config_row *row = find_row(word, m->key);
 
 	if (!row)
-		return unknown_key(e, m->key, err);
+		return unknown_key(e, word, m->key, err);
 	if (row->need == NEED_NOT_YET)
 		return config_wrong(e, err, "'%s' is not in this version; leave it out", row->key);
 	if (!kinds[row->kind].fits(&m->value))
 		return wrong_kind(e, row, &m->value, err);
 	if (row->kind == KIND_NUMBER)
 		return check_number(e, row, &m->value, ret, err);
+	if (row->kind == KIND_TABLE)
+		return check_inner(e, row, &m->value, ret, err);
+	return 0;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): no row of a table in a table is one */
+static int check_inner(const struct config_entry *e, const struct config_row *row,
+		       const struct jv *v, struct config *ret, struct err *err)
+{
+	const struct config_row *mode = find_row(row->key, span_of("mode"));
+
+	if (v->kind == JV_STRING && !(mode && kinds[mode->kind].fits(v)))
+		return wrong_kind(e, mode ? mode : row, v, err);
+	for (size_t i = 0; v->kind == JV_OBJECT && i < v->count; i++)
+		if (check_member(e, row->key, &v->members[i], ret, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -383,7 +436,7 @@ static int check_table(const struct config_entry *e, struct config *ret, struct 
 	if (e->value->kind != JV_OBJECT && !(e->value->kind == JV_ARRAY && e->value->count == 0))
 		return config_wrong(e, err, "takes a table of keys, such as { key = value }");
 	for (size_t i = 0; e->value->kind == JV_OBJECT && i < e->value->count; i++)
-		if (check_member(e, &e->value->members[i], ret, err) < 0)
+		if (check_member(e, e->word, &e->value->members[i], ret, err) < 0)
 			return -1;
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i].word, e->word) == 0 && rows[i].need == NEED_REQUIRED &&

@@ -59,6 +59,7 @@ void config_defaults(struct config *ret)
 			    .claim_ms = 5000,
 			    .checkpoint_ms = 10000,
 			    .warn_free_bytes = 256 << 20,
+			    .retention = {RETENTION_SIGNED, 90, 1 << 30},
 			    .checkpoint_records = 1000,
 			    .build = "sallyport " SALLYPORT_VERSION},
 	};
@@ -94,6 +95,22 @@ static int build_anchors(struct building *b, const struct config_entry *e, struc
 	return 0;
 }
 
+static int build_retention(struct building *b, const struct config_entry *e, struct err *err)
+{
+	struct retention *to = &b->to->auditor.retention;
+	const struct jv *retention = jv_get(e->value, "retention");
+	const struct jv *mode =
+		retention && retention->kind == JV_OBJECT ? jv_get(retention, "mode") : retention;
+
+	if (mode && mode->kind == JV_STRING)
+		config_retention_mode(mode->str.at, &to->mode);
+	if (to->mode == RETENTION_EVIDENCE && !b->to->auditor.anchor_file)
+		return config_wrong(e, err,
+				    "retention as evidence needs an anchor file (anchors = { "
+				    "\"/PATH\" }): what syslog has kept cannot be known");
+	return 0;
+}
+
 static int build_log(struct building *b, struct err *err)
 {
 	struct config_entry e;
@@ -110,7 +127,9 @@ static int build_log(struct building *b, struct err *err)
 		b->to->proxy.reads_without_log = reads->b;
 	b->to->auditor.unsafe_fs = jv_true(e.value, "unsafe_fs");
 	b->to->auditor.keys = jv_str(e.value, "keys", NULL);
-	return build_anchors(b, &e, err);
+	if (build_anchors(b, &e, err) < 0)
+		return -1;
+	return build_retention(b, &e, err);
 }
 
 const struct config_users config_default_users = {

@@ -2,9 +2,10 @@
 
 #include <string.h>
 
-static void help_row(FILE *out, const struct config *defaults, const struct config_row *row)
+static void help_row(FILE *out, const struct config *defaults, const struct config_row *row,
+		     const char *name)
 {
-	fprintf(out, "    %-20s %s\n", row->key, row->doc);
+	fprintf(out, "    %-20s %s\n", name, row->doc);
 	if (row->kind == KIND_NUMBER) {
 		uint64_t n = config_number(defaults, row);
 
@@ -26,6 +27,20 @@ static void help_row(FILE *out, const struct config *defaults, const struct conf
 		row->fallback);
 }
 
+/* A key, and those of a table in its table. */
+static void help_key(FILE *out, const struct config *defaults, const struct config_row *row)
+{
+	const struct config_row *inner;
+	char name[64];
+
+	help_row(out, defaults, row, row->key);
+	for (size_t i = 0; row->kind == KIND_TABLE && (inner = config_row_at(i)); i++)
+		if (strcmp(inner->word, row->key) == 0) {
+			snprintf(name, sizeof(name), "%s.%s", row->key, inner->key);
+			help_row(out, defaults, inner, name);
+		}
+}
+
 void config_help(FILE *out)
 {
 	static const char *const shapes[] = {
@@ -45,6 +60,6 @@ void config_help(FILE *out)
 			w->once ? "" : " May stand several times.");
 		for (size_t j = 0; (row = config_row_at(j)); j++)
 			if (strcmp(row->word, w->word) == 0)
-				help_row(out, &defaults, row);
+				help_key(out, &defaults, row);
 	}
 }

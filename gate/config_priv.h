@@ -28,6 +28,8 @@ enum config_kind {
 	KIND_NAMES,
 	KIND_TOKEN,
 	KIND_TCP,
+	KIND_TABLE,
+	KIND_MODE_OF_RETENTION,
 	KIND_NUMBER,
 	KIND_COUNT
 };
@@ -76,6 +78,9 @@ int config_check(const struct jv *entries, const char *path, struct config *ret,
 /* Entry i of that word; false behind the last. */
 bool config_entry_at(const struct jv *entries, const char *path, const char *word, size_t i,
 		     struct config_entry *ret);
+
+/* "signed" and so on; false: there is no such mode. */
+bool config_retention_mode(const char *name, enum retention_mode *ret);
 
 /* "unix:///x" -> "/x" */
 const char *config_address_path(const char *address);

@@ -123,6 +123,8 @@ def check_log(folder):
     """Raises on the first record that is not as it must be; the reason codes that were met."""
     seq, prev, met = 0, ZERO, set()
     for line in lines(folder):
+        if prev == ZERO and b',"type":"log_open",' in line and b',"edge":[' in line:
+            seq, prev = (json.loads(line)[key] for key in ("seq", "prev"))  # what was before is pruned
         record, prev, problem = check(line, seq, prev)
         if problem:
             raise Trouble(f"record {seq} of {folder}: {problem}\n{line[:2000]!r}")

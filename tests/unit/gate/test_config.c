@@ -20,6 +20,8 @@
 	"{\"word\":\"" word "\",\"name\":\"" name "\",\"line\":" line ",\"value\":{" members "}}"
 #define PLAIN(word, line, members)                                                                 \
 	"{\"word\":\"" word "\",\"line\":" line ",\"value\":{" members "}}"
+#define LOG_WITH(members)                                                                          \
+	PLAIN("log", "1", "\"dir\":\"/var/log/sp\"," members) "," BACKEND "," IDENTITY "," LISTENER
 #define ALL LOG "," BACKEND "," IDENTITY "," LISTENER
 
 /* An identity without a sign of its own, and its socket. */
@@ -171,6 +173,18 @@ static const struct {
 	{"identity of a later version",
 	 ALL "," NAMED("identity", "x", "7", "\"cert\":\"t\",\"profile\":\"p\""),
 	 ":7: identity \"x\": 'cert' is not in this version; leave it out"},
+	{"retention", LOG_WITH("\"retention\":{\"days\":365,\"bytes\":\"4GiB\"}"), ""},
+	{"retention in one word", LOG_WITH("\"retention\":\"forever\""), ""},
+	{"retention in another word", LOG_WITH("\"retention\":\"rotate\""),
+	 ":1: log: mode must be \"signed\", \"evidence\" or \"forever\", not \"rotate\""},
+	{"retention of no days", LOG_WITH("\"retention\":{\"days\":0}"),
+	 ":1: log: days takes 1 to 36500 days, not 0"},
+	{"retention by another key", LOG_WITH("\"retention\":{\"day\":9}"),
+	 ":1: log: there is no key 'day' (did you mean 'days'?)"},
+	{"evidence without an anchor", LOG_WITH("\"retention\":\"evidence\""),
+	 ":1: log: retention as evidence needs an anchor file (anchors = { \"/PATH\" }): what "
+	 "syslog has kept cannot be known"},
+	{"evidence", LOG_WITH("\"retention\":\"evidence\",\"anchors\":[\"/a/b\"]"), ""},
 	{"a token in the clear",
 	 ALL "," NAMED("identity", "x", "7", "\"token\":\"secret\",\"profile\":\"p\""),
 	 ":7: identity \"x\": token must be \"sha256:\" and 64 hexadecimal digits (`sallyport "

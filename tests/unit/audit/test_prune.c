@@ -1,0 +1,426 @@
+/* Old segments are removed: which, when, and that what is left can be checked as before. */
+#include "audit/auditor_priv.h"
+#include "audit/history_priv.h"
+#include "audit/prove.h"
+#include "tests/unit/audit/running.h"
+#include "tests/unit/check.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SEGMENT 16384
+#define DAY_S   86400
+#define FOREVER 2000 /* turns */
+
+/* The clock, set by so much; what is measured since boot goes its own way. */
+static int64_t ahead_s;
+
+int __real_clock_gettime(clockid_t which, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t which, struct timespec *ret)
+{
+	int result = __real_clock_gettime(which, ret);
+
+	if (which == CLOCK_REALTIME)
+		ret->tv_sec += ahead_s;
+	return result;
+}
+
+static struct gate g;
+
+static struct auditor_conf conf_with(struct retention keep)
+{
+	return (struct auditor_conf){.dir = g.dir,
+				     .origin = "test/log",
+				     .segment_bytes = SEGMENT,
+				     .build = "test",
+				     .flush_ms = 5,
+				     .unsafe_fs = true,
+				     .checkpoint_ms = 1000,
+				     .checkpoint_records = 1000000,
+				     .retention = keep};
+}
+
+static struct auditor *opened(const struct auditor_conf *conf)
+{
+	struct err err = {0};
+	struct auditor *a = auditor_open(conf, &err);
+
+	if (!a)
+		fail_msg("open: %s", err.msg);
+	a->now_ms = 1;
+	return a;
+}
+
+static void write_some(struct auditor *a, unsigned count)
+{
+	struct record r = {.type = RECORD_LOG_READ, .text = "somebody looked"};
+
+	for (unsigned i = 0; i < count; i++) {
+		auditor_add_own(a, &r);
+		if (i % 20 == 19) /* a segment has more */
+			auditor_commit(a);
+	}
+	auditor_commit(a);
+	CHECK_INT("not sealed", 0, auditor_sealed(a));
+}
+
+/* As long as it finds something to do. */
+static void prune_all(struct auditor *a)
+{
+	for (int i = 0; i < FOREVER; i++) {
+		a->pruning.look_at_ms = 0;
+		auditor_prune(a);
+		if (!a->pruning.size && i > 100)
+			break;
+	}
+	auditor_commit(a);
+}
+
+static struct segments listed(void)
+{
+	int dir_fd = open(g.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct segments all;
+	struct err err = {0};
+
+	CHECK_INT("list", 0, segments_list(dir_fd, &all, &err));
+	close(dir_fd);
+	return all;
+}
+
+static uint64_t first_kept(void)
+{
+	struct segments all = listed();
+	uint64_t first = all.first[0];
+
+	segments_free(&all);
+	return first;
+}
+
+static uint64_t segments_there(void)
+{
+	struct segments all = listed();
+	uint64_t count = all.count;
+
+	segments_free(&all);
+	return count;
+}
+
+static char *proof_of(uint64_t seq)
+{
+	struct err err = {0};
+	struct buf out;
+	char *text;
+
+	buf_init(&out, PROOF_MAX);
+	if (log_prove(g.dir, seq, &out, &err) < 0)
+		fail_msg("proof of %llu: %s", (unsigned long long)seq, err.msg);
+	text = strndup(buf_span(&out).at, buf_len(&out));
+	buf_fini(&out);
+	return text;
+}
+
+/* A log that is larger than it may be, signed up to here. */
+static struct auditor *a_long_log(const struct auditor_conf *conf)
+{
+	struct auditor *a = opened(conf);
+
+	write_some(a, 1500);
+	auditor_checkpoint(a, true);
+	auditor_commit(a);
+	return a;
+}
+
+static const struct retention small = {RETENTION_SIGNED, 0, (uint64_t)SEGMENT * 4};
+
+static void the_oldest_go_while_there_are_too_many(void **state)
+{
+	struct auditor_conf conf = conf_with(small);
+	struct auditor *a;
+	struct verify_report report;
+	uint64_t first, kept;
+	char *before, *after;
+
+	(void)state;
+	gate_init(&g);
+	a = a_long_log(&conf);
+	first = segments_there();
+	CHECK_INT("many", 1, first > 20);
+	before = proof_of(1400);
+	prune_all(a);
+	kept = segments_there();
+	CHECK_INT("few", 1, kept >= 2 && kept <= 4);
+	CHECK_INT("said once", 1, gate_log_count(&g, "\"type\":\"log_prune\""));
+	CHECK_INT("why", 1, gate_log_count(&g, "log.retention.bytes"));
+	after = proof_of(1400);
+	CHECK_STR("the same proof", before, after);
+	report = gate_verified(&g);
+	CHECK_INT("goes on from there", first_kept(), report.first_seq);
+	CHECK_INT("removed", 1, report.first_seq > 1000);
+	auditor_close(a);
+	gate_verified(&g);
+	free(before);
+	free(after);
+	fixture_remove(g.dir);
+}
+
+/* Open again, grow, prune again: the tree goes on, and all of it can be proven. */
+static void a_pruned_log_goes_on(void **state)
+{
+	struct auditor_conf conf = conf_with(small);
+	struct auditor *a;
+	struct err err = {0};
+	struct buf growth;
+
+	(void)state;
+	gate_init(&g);
+	for (int round = 0; round < 3; round++) {
+		a = a_long_log(&conf);
+		CHECK_INT("tiles go on", 0, a->log->tiles_off);
+		prune_all(a);
+		write_some(a, 300);
+		auditor_checkpoint(a, true);
+		auditor_close(a);
+		gate_verified(&g);
+		/* Tiles of a higher level follow from those below. */
+		unlink(fixture_path(g.dir, "tile/1/000"));
+	}
+	CHECK_INT("the first went", 1, first_kept() > 4000);
+	CHECK_INT("no trouble", 0, gate_log_count(&g, "\"cause\":\"prune\""));
+	free(proof_of(first_kept()));
+	buf_init(&growth, PROOF_MAX);
+	CHECK_INT("growth from what is gone", 0, log_prove_growth(g.dir, 700, &growth, &err));
+	buf_fini(&growth);
+	fixture_remove(g.dir);
+}
+
+static void what_nobody_signed_stays(void **state)
+{
+	struct auditor_conf conf = conf_with(small);
+	struct auditor *a;
+
+	(void)state;
+	gate_init(&g);
+	a = opened(&conf);
+	write_some(a, 500);
+	auditor_checkpoint(a, true);
+	write_some(a, 1000);
+	a->pruning.look_at_ms = 0;
+	prune_all(a);
+	CHECK_INT("some went", 1, first_kept() > 0);
+	CHECK_INT("none behind the checkpoint", 1, first_kept() <= a->signing.last_size);
+	CHECK_INT("though there are too many", 1, segments_there() > 4);
+	auditor_close(a);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+static void without_a_limit_nothing_goes(void **state)
+{
+	struct auditor_conf conf = conf_with((struct retention){RETENTION_FOREVER, 1, SEGMENT});
+	struct auditor *a;
+
+	(void)state;
+	gate_init(&g);
+	a = a_long_log(&conf);
+	prune_all(a);
+	CHECK_INT("all are there", 0, first_kept());
+	auditor_close(a);
+	fixture_remove(g.dir);
+}
+
+static void evidence_goes_only_when_it_is_anchored(void **state)
+{
+	struct retention keep = {RETENTION_EVIDENCE, 0, small.bytes};
+	struct auditor_conf conf = conf_with(keep);
+	char anchors[FIXTURE_PATH], anchor[FIXTURE_PATH + 8];
+	struct auditor *a;
+	struct err err = {0};
+	uint64_t anchored;
+
+	(void)state;
+	gate_init(&g);
+	CHECK_INT("no anchor", 1, auditor_open(&conf, &err) == NULL);
+	CHECK_INT("is said", 1, strstr(err.msg, "anchor file") != NULL);
+	fixture_dir(anchors);
+	snprintf(anchor, sizeof(anchor), "%s/file", anchors);
+	conf.anchor_file = anchor;
+	a = opened(&conf);
+	write_some(a, 600);
+	auditor_checkpoint(a, true);
+	anchored = a->signing.anchored;
+	CHECK_INT("anchored", 1, anchored > 500);
+	/* From here on nothing can be told to the outside. */
+	close(a->signing.anchor_fd);
+	a->signing.anchor_fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	write_some(a, 900);
+	auditor_checkpoint(a, true);
+	auditor_commit(a);
+	CHECK_INT("signed", 1, a->signing.last_size > 1400);
+	prune_all(a);
+	CHECK_INT("some went", 1, first_kept() > 400);
+	CHECK_INT("none that is not anchored", 1, first_kept() <= anchored);
+	CHECK_INT("by whom", 1, gate_log_count(&g, ",\"anchor\":\"/"));
+	auditor_close(a);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+	fixture_remove(anchors);
+}
+
+/* --- by age --- */
+
+static const struct retention month = {RETENTION_SIGNED, 30, 0};
+
+static void the_old_go(void **state)
+{
+	struct auditor_conf conf = conf_with(month);
+	struct auditor *a;
+	uint64_t old;
+
+	(void)state;
+	gate_init(&g);
+	ahead_s = -40 * DAY_S;
+	auditor_close(a_long_log(&conf));
+	old = segments_there();
+	/* Forty days without a record: perhaps nobody asked, perhaps the clock is wrong. */
+	ahead_s = 0;
+	a = a_long_log(&conf);
+	prune_all(a);
+	CHECK_INT("not yet", 0, first_kept());
+	ahead_s = DAY_S + 1;
+	prune_all(a);
+	CHECK_INT("all of the old", 1, first_kept() > 1400);
+	CHECK_INT("none of the others", 1, segments_there() > old / 2);
+	CHECK_INT("why", 1, gate_log_count(&g, "log.retention.days"));
+	auditor_close(a);
+	gate_verified(&g);
+	ahead_s = 0;
+	fixture_remove(g.dir);
+}
+
+static void a_clock_that_leaps_makes_nothing_old(void **state)
+{
+	struct auditor_conf conf = conf_with(month);
+	struct auditor *a;
+
+	(void)state;
+	gate_init(&g);
+	a = a_long_log(&conf);
+	ahead_s = 3650LL * DAY_S;
+	auditor_watch_clock(a);
+	prune_all(a);
+	CHECK_INT("while it runs", 0, first_kept());
+	auditor_close(a);
+	/* The next start finds the leap among the records. */
+	a = opened(&conf);
+	prune_all(a);
+	CHECK_INT("after a start", 0, first_kept());
+	ahead_s = 0;
+	auditor_watch_clock(a);
+	prune_all(a);
+	CHECK_INT("set right again", 0, first_kept());
+	CHECK_INT("a leap that was undone is none", 1, a->pruning.leap > (int64_t)time(NULL));
+	auditor_close(a);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+/* --- trouble --- */
+
+static void a_missing_tile_is_made_again(void **state)
+{
+	struct auditor_conf conf = conf_with(small);
+	struct auditor *a;
+
+	(void)state;
+	gate_init(&g);
+	a = a_long_log(&conf);
+	CHECK_INT("gone", 0, unlink(fixture_path(g.dir, "tile/0/001")));
+	prune_all(a);
+	CHECK_INT("removed", 1, first_kept() > 1000);
+	CHECK_INT("it is back", 0, access(fixture_path(g.dir, "tile/0/001"), R_OK));
+	auditor_close(a);
+	free(proof_of(1400));
+	fixture_remove(g.dir);
+}
+
+static void wrong_tiles_keep_the_records(void **state)
+{
+	static const char zeros[TILE_BYTES];
+	struct auditor_conf conf = conf_with(small);
+	struct auditor *a;
+
+	(void)state;
+	gate_init(&g);
+	a = a_long_log(&conf);
+	fixture_write(fixture_path(g.dir, "tile/0/001"), zeros, sizeof(zeros));
+	prune_all(a);
+	CHECK_INT("all are there", 0, first_kept());
+	CHECK_INT("said once", 1, gate_log_count(&g, "\"cause\":\"prune\""));
+	CHECK_INT("nothing is pruned", 0, gate_log_count(&g, "\"type\":\"log_prune\""));
+	auditor_close(a);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+/* The record is on disk, and some files are removed: as a crash between leaves it. */
+static void a_crash_while_files_go_leaves_a_good_log(void **state)
+{
+	struct auditor_conf conf = conf_with(small);
+	char name[SEGMENT_NAME_MAX];
+	struct segments all;
+	struct auditor *a;
+	char *bytes[64];
+	size_t lens[64];
+
+	(void)state;
+	gate_init(&g);
+	a = a_long_log(&conf);
+	all = listed();
+	for (size_t i = 0; i < all.count && i < 64; i++) {
+		segment_name(all.first[i], name);
+		bytes[i] = fixture_read(fixture_path(g.dir, name), &lens[i]);
+	}
+	prune_all(a);
+	auditor_close(a);
+	for (size_t i = all.count; i-- > 0;) {
+		if (all.first[i] < first_kept()) {
+			segment_name(all.first[i], name);
+			fixture_write(fixture_path(g.dir, name), bytes[i], lens[i]);
+			if (i % 8 == 0)
+				gate_verified(&g);
+		}
+		free(bytes[i]);
+	}
+	CHECK_INT("as if none was removed", 0, first_kept());
+	a = opened(&conf);
+	prune_all(a);
+	CHECK_INT("they go again", 1, first_kept() > 1000);
+	auditor_close(a);
+	gate_verified(&g);
+	segments_free(&all);
+	fixture_remove(g.dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_oldest_go_while_there_are_too_many),
+		cmocka_unit_test(a_pruned_log_goes_on),
+		cmocka_unit_test(what_nobody_signed_stays),
+		cmocka_unit_test(without_a_limit_nothing_goes),
+		cmocka_unit_test(evidence_goes_only_when_it_is_anchored),
+		cmocka_unit_test(the_old_go),
+		cmocka_unit_test(a_clock_that_leaps_makes_nothing_old),
+		cmocka_unit_test(a_missing_tile_is_made_again),
+		cmocka_unit_test(wrong_tiles_keep_the_records),
+		cmocka_unit_test(a_crash_while_files_go_leaves_a_good_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
