@@ -172,6 +172,22 @@ check "image_taken" {
 	end,
 }
 
+-- By a label an image says who built it, and nobody looks into archives.  So one
+-- that is loaded can claim to be the caller's own, with labels and a health
+-- check that no build could have.
+check "load" {
+	doc = "Who may run own images loads none.",
+	concerns = { "image.load" },
+	reasons = { "image_retag" },
+	judge = function(_, granted)
+		if granted.own_images then
+			refuse("image_retag", { field = "own_images", value = true,
+				text = "an archive could claim to hold an image that the caller built",
+				hint = "Load with a profile that has no own_images, and grant the names by local_images." })
+		end
+	end,
+}
+
 check "build_images" {
 	doc = "A build takes only granted images: FROM, COPY --from, cache.",
 	concerns = { "image.build" },

@@ -41,6 +41,12 @@ test "one that takes the name of somebody's image" {
 test "one of which nobody knows what it fetches" {
 	facts = build(), absent = { "workload.build.urls" }, reason = "fact_unknown",
 }
+test "an archive of images" {
+	profile = "loader", facts = { operation = "image.load", workload = {} }, expect = "allow",
+}
+test "an archive, which could claim to be one's own" {
+	profile = "loader-own", facts = { operation = "image.load", workload = {} }, reason = "image_retag",
+}
 test "BuildKit, where nobody takes what he cannot see" {
 	facts = { operation = "image.build", workload = { opaque = "buildkit" } }, reason = "buildkit",
 }
