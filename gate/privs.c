@@ -74,7 +74,9 @@ int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
 
 int privs_read(struct err *err)
 {
-	return confine_caps(SUPERVISOR_CAPS | RESOLVER_CAPS, SUPERVISOR_CAPS | RESOLVER_CAPS, err);
+	const uint64_t caps = SUPERVISOR_CAPS | CONFINE_CAP(CAP_DAC_READ_SEARCH);
+
+	return confine_caps(caps, caps, err);
 }
 
 static bool belongs_to(const struct row *row, enum role role)

@@ -309,7 +309,8 @@ static void held_complete(struct exchange *x)
 	x->up = NULL;
 	x->deadline_ms = 0;
 	x->steps = 0;
-	if (x->call.reply == REPLY_LAUNCH && x->http < 300)
+	/* 304: it runs already, perhaps from a start that was answered too late to be looked at. */
+	if (x->call.reply == REPLY_LAUNCH && (x->http < 300 || x->http == 304))
 		forward_check(x);
 	else
 		answer_filtered(x);

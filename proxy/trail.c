@@ -274,9 +274,12 @@ void trail_malformed(struct conn *c)
 	metrics_add(c->worker->conf->metrics, METRIC_malformed, 1);
 	uuid_make(id);
 	r.listener = c->who.listener;
-	r.identity = c->who.name;
-	r.owner = c->who.owner;
-	r.auth_method = identity_method(&c->who);
+	/* With tokens each request says who asks, and this one could not be read. */
+	if (!c->listener->takes_tokens) {
+		r.identity = c->who.name;
+		r.owner = c->who.owner;
+		r.auth_method = identity_method(&c->who);
+	}
 	r.address = c->who.address;
 	r.has_cred = c->who.has_cred;
 	r.uid = c->who.uid;

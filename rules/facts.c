@@ -23,7 +23,7 @@ static const char *const known[] = {
 	"backend",
 	"object.kind.id.name.mine",
 	"workload",
-	"isolation.min.runtimes",
+	"isolation.min.runtimes.attested",
 	"limits.memory.nano_cpus.pids",
 	"mounts.path.mode",
 	"now",

@@ -13,6 +13,12 @@ check "restart" {
 	judge = function(req, granted)
 		local policy = get(req.workload, "restart")
 		if policy == nil or policy == "" or policy == "no" then return end
+		-- What the engine starts again by itself is not looked at, so it cannot be attested.
+		if granted.isolation.attested then
+			refuse("restart", { field = "restart", value = policy,
+				hint = "This profile runs only what the kernel was asked about after its start; "
+					.. "use no restart policy." })
+		end
 		if not glob(granted.restart, policy) then
 			refuse("restart", { field = "restart", value = policy,
 				hint = "Restart policies that may be used: "

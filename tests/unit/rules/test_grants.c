@@ -22,6 +22,8 @@ static void grants_what_settings_say(void **state)
 		{"healthchecks = false", W("\"command\":{\"healthcheck\":true}"), "healthcheck"},
 		{"restart = { \"always\" }", W("\"restart\":\"always\""), "allow"},
 		{"restart = { \"always\" }", W("\"restart\":\"on-failure\""), "restart"},
+		{"restart, t.isolation = { \"always\" }, { min = \"kernel\", attested = true }",
+		 W("\"restart\":\"always\""), "restart"},
 		{"labels = { \"org.example.*\" }",
 		 W("\"labels\":[{\"name\":\"org.example.team\"}]"), "allow"},
 		{"labels = { \"**\" }", W("\"labels\":[{\"name\":\"Sallyport.owner\"}]"), "label"},
