@@ -13,6 +13,7 @@
 #define VALUES_MAX 24
 #define SQL_MAX    4096
 #define TEXT_MAX   4096
+#define SHORT_LINE 2048
 #define PREFIX_MIN 12 /* hexadecimal digits that begin an id */
 
 /* The SQL text and what is bound to its question marks. */
@@ -210,8 +211,13 @@ static int read_line(struct log_index *ix, uint64_t segment, uint64_t at, char *
 
 	if (go_to(ix, segment, &ignored) < 0)
 		return -1;
-	n = segment_read(ix->segment_fd, mem, RECORD_LINE_MAX + 1, at);
+	/* Most lines are short. */
+	n = segment_read(ix->segment_fd, mem, SHORT_LINE, at);
 	end = n > 0 ? memchr(mem, '\n', (size_t)n) : NULL;
+	if (n == SHORT_LINE && !end) {
+		n = segment_read(ix->segment_fd, mem, RECORD_LINE_MAX + 1, at);
+		end = n > 0 ? memchr(mem, '\n', (size_t)n) : NULL;
+	}
 	if (!end)
 		return -1;
 	*ret = (struct span){mem, (size_t)(end - mem)};

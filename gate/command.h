@@ -31,7 +31,7 @@ struct args {
 	uint64_t fail_under;
 	/* audit query, report, export */
 	const char *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
-	const char *since, *until, *to, *format, *index;
+	const char *since, *until, *format, *index;
 	bool has_count;
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */

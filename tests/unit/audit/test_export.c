@@ -321,6 +321,23 @@ static void long_and_hostile_records(void **state)
 	}
 }
 
+/* A type that is new must get a row of export_types.def. */
+static void every_type_has_a_row(void **state)
+{
+	char body[128];
+
+	(void)state;
+	for (int t = RECORD_NONE + 1; t < RECORD_TYPE_COUNT; t++) {
+		struct fields f;
+
+		snprintf(body, sizeof(body), "\"type\":\"%s\",\"id\":\"x\"", record_type_name(t));
+		f = record_of(body);
+		CHECK_INT(body, t, f.type);
+		CHECK_INT(body, 1, export_type_of(&f)->name && export_type_of(&f)->ocsf_class);
+		CHECK_INT(body, 1, *exported(EXPORT_CEF, body) && *exported(EXPORT_ECS, body));
+	}
+}
+
 /* What is nested too deep to be read still is an event, with its number. */
 static void what_cannot_be_read_is_still_there(void **state)
 {
@@ -397,6 +414,7 @@ int main(void)
 		cmocka_unit_test(ecs_types_are_lists),
 		cmocka_unit_test(cef_is_escaped),
 		cmocka_unit_test(long_and_hostile_records),
+		cmocka_unit_test(every_type_has_a_row),
 		cmocka_unit_test(what_cannot_be_read_is_still_there),
 		cmocka_unit_test(goes_on_behind_a_number),
 	};

@@ -1,5 +1,5 @@
 #!/bin/sh
-# audit_tools.sh PROGRAM FORMAT - what `audit query` and `audit export` say of the example log of FORMAT.md.
+# audit_tools.sh PROGRAM FORMAT - what `audit query`, `export` and `report` say of the example log of FORMAT.md.
 set -u
 program=$1 format=$2 failed=0
 dir=$(mktemp -d)
@@ -68,6 +68,24 @@ for form in ocsf ecs cef; do
 	expect 1 '' audit export "$log" --format $form --until 2020-01-01
 done
 expect 2 'takes ocsf, ecs or cef' audit export "$log" --format leef
+
+# Reports. The example log is signed, and whole.
+period='--from 2026-11-29 --to 2026-11-30'
+expect 0 '^Completeness: whole' audit report "$log" $period
+expect 0 '25 records, 0 to 24' audit report "$log" $period
+expect 0 '"allowed":3,"refused":2' audit report "$log" $period --format json
+expect 0 'model-code sha256 3f0a9c5d' audit report "$log" $period
+expect 0 '<svg class="time"' audit report "$log" $period --format html
+never "$esc"
+never '<script'
+expect 0 'the period   has no records' audit report "$log" --from 2020-01-01 --to 2020-02-01
+expect 2 'ends before it begins' audit report "$log" --from 2020-02-01 --to 2020-01-01
+expect 2 'takes text, json or html' audit report "$log" --format pdf
+cp -r "$log" "$dir/altered"
+sed 's/agent-7/agent-8/' "$log/00000000000000000000.log" >"$dir/altered/00000000000000000000.log"
+expect 1 '^Completeness: altered' audit report "$dir/altered" $period
+expect 2 'was altered' audit query "$dir/altered" --index "$dir/other.sqlite"
+expect 2 'was altered' audit export "$dir/altered" --format cef
 
 # A folder that is not the reader's alone gets no index: that goes to the reader's cache.
 rm -f "$log/index.sqlite"
