@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BUSY_MS     60000
+#define BUSY_MS     5000  /* for one that reads slowly; then a new file takes its place */
 #define CHECK_BELOW 10000 /* records; a smaller index is looked at as a whole */
 #define WORDS_MAX   (2 * RECORD_LINE_MAX)
 
@@ -46,8 +47,9 @@ bool index_damaged(const struct log_index *ix)
 {
 	int code = ix->db ? sqlite3_errcode(ix->db) & 0xff : SQLITE_OK;
 
-	return ix->stale || code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
-	       code == SQLITE_ERROR || code == SQLITE_FORMAT || code == SQLITE_MISMATCH;
+	return ix->stale || code == SQLITE_BUSY || code == SQLITE_CORRUPT ||
+	       code == SQLITE_NOTADB || code == SQLITE_ERROR || code == SQLITE_FORMAT ||
+	       code == SQLITE_MISMATCH;
 }
 
 int index_run(struct log_index *ix, const char *sql, struct err *err)
@@ -228,7 +230,7 @@ static int fill_new(struct log_index *ix, const char *file, struct err *err)
 
 int index_make(struct log_index *ix, struct err *err)
 {
-	char file[PATH_MAX + 32];
+	char file[PATH_MAX + 32], journal[PATH_MAX + 32];
 	int rc;
 
 	close_db(ix);
@@ -241,6 +243,9 @@ int index_make(struct log_index *ix, struct err *err)
 	(void)unlink(file);
 	rc = fill_new(ix, file, err);
 	close_db(ix);
+	/* What a crash left of the old one would be put into the new one. */
+	snprintf(journal, sizeof(journal), "%s-journal", ix->file);
+	(void)unlink(journal);
 	if (rc == 0 && rename(file, ix->file) < 0)
 		rc = err_sys(err, "put the index at %s", ix->file);
 	if (rc < 0) {
@@ -249,6 +254,31 @@ int index_make(struct log_index *ix, struct err *err)
 	}
 	ix->made = true;
 	return open_db(ix, ix->file, 0, err);
+}
+
+/* A journal belongs to a name: two that write, or one that writes and one that renames, spoil it.
+ */
+int index_lock(struct log_index *ix, struct err *err)
+{
+	char file[PATH_MAX + 8];
+
+	snprintf(file, sizeof(file), "%s.lock", ix->file);
+	if (index_place_safe(file, err) < 0)
+		return -1;
+	ix->lock_fd = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (ix->lock_fd < 0)
+		return err_sys(err, "open %s", file);
+	while (flock(ix->lock_fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return err_sys(err, "lock %s", file);
+	return 0;
+}
+
+void index_unlock(struct log_index *ix)
+{
+	if (ix->lock_fd >= 0)
+		close(ix->lock_fd);
+	ix->lock_fd = -1;
 }
 
 /* 1: it is there and up to date; 0: it must be made anew. */
@@ -302,16 +332,18 @@ struct log_index *log_index_open(const char *dir, const char *file, struct err *
 	int rc = -1;
 
 	if (ix) {
-		ix->dir_fd = ix->segment_fd = -1;
+		ix->dir_fd = ix->segment_fd = ix->lock_fd = -1;
 		ix->arena = arena_create(FIELDS_ARENA_MAX);
 		buf_init(&ix->words, WORDS_MAX);
 	}
 	if (!ix || !ix->arena)
 		err_set(err, ERR_LIMIT, "no memory for the index");
-	else if (place_index(ix, dir, file, err) == 0)
+	else if (place_index(ix, dir, file, err) == 0 && index_lock(ix, err) == 0)
 		rc = take_old(ix, err);
 	if (rc == 0)
 		rc = index_make(ix, err) < 0 ? -1 : 1;
+	if (ix)
+		index_unlock(ix);
 	umask(old);
 	if (rc > 0)
 		return ix;

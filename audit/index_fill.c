@@ -297,19 +297,6 @@ static int fill_some(struct log_index *ix, struct line_reader *r, uint64_t segme
 	return n == BATCH;
 }
 
-/* Another process may have been here between the look and the lock: then the state is its. */
-static bool state_is_mine(struct log_index *ix)
-{
-	struct err ignored = {0};
-	sqlite3_stmt *s = index_prepare(ix, "SELECT max(last_seq), count(*) FROM state", &ignored);
-	bool mine =
-		s && sqlite3_step(s) == SQLITE_ROW &&
-		(!ix->state.records || (uint64_t)sqlite3_column_int64(s, 0) == ix->state.last_seq);
-
-	sqlite3_finalize(s);
-	return mine;
-}
-
 static int fill_segment(struct log_index *ix, uint64_t segment, uint64_t from, struct err *err)
 {
 	struct line_reader r;
@@ -323,10 +310,6 @@ static int fill_segment(struct log_index *ix, uint64_t segment, uint64_t from, s
 		line_reader_seek(&r, from);
 	while (rc > 0) {
 		rc = index_run(ix, "BEGIN IMMEDIATE", err);
-		if (rc == 0 && !state_is_mine(ix)) {
-			(void)index_run(ix, "ROLLBACK", err);
-			break; /* that process brings it up to date */
-		}
 		if (rc == 0)
 			rc = fill_some(ix, &r, segment, err);
 		if (rc >= 0 && index_run(ix, "COMMIT", err) < 0)

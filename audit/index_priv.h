@@ -34,7 +34,7 @@ struct index_state {
 
 struct log_index {
 	char dir[PATH_MAX], file[PATH_MAX];
-	int dir_fd;
+	int dir_fd, lock_fd; /* lock_fd: one process at a time changes the file, or -1 */
 	sqlite3 *db;
 	bool made, stale; /* stale: a line said otherwise; make it anew */
 	struct index_state state;
@@ -54,7 +54,11 @@ int index_trouble(struct log_index *ix, const char *doing, struct err *err);
 int index_run(struct log_index *ix, const char *sql, struct err *err);
 sqlite3_stmt *index_prepare(struct log_index *ix, const char *sql, struct err *err);
 
-/* Closes the file and makes it anew. */
+/* Nobody else changes the file, or puts another in its place, until index_unlock(). */
+int index_lock(struct log_index *ix, struct err *err);
+void index_unlock(struct log_index *ix);
+
+/* Closes the file and makes it anew; to be called under the lock. */
 int index_make(struct log_index *ix, struct err *err);
 
 /* True if the trouble lies in the file: made anew, it would be gone. */

@@ -14,7 +14,8 @@
 #define SQL_MAX    4096
 #define TEXT_MAX   4096
 #define SHORT_LINE 2048
-#define PREFIX_MIN 12 /* hexadecimal digits that begin an id */
+#define GATHER_MAX 10000 /* hits */
+#define PREFIX_MIN 12    /* hexadecimal digits that begin an id */
 
 /* The SQL text and what is bound to its question marks. */
 struct asking {
@@ -273,24 +274,55 @@ static int take_outcome(struct reading *r, int64_t seq, struct log_hit *hit)
 	return there ? 0 : says_otherwise(r->ix, r->err);
 }
 
-/* One row: 0 goes on. */
-static int take_row(struct reading *r, sqlite3_stmt *s)
+struct row {
+	int64_t seq, outcome; /* outcome: 0 for none, since a log begins with log_open */
+	uint64_t segment, at;
+};
+
+static struct row row_of(sqlite3_stmt *s)
+{
+	return (struct row){.seq = sqlite3_column_int64(s, 0),
+			    .segment = (uint64_t)sqlite3_column_int64(s, 1),
+			    .at = (uint64_t)sqlite3_column_int64(s, 2),
+			    .outcome = sqlite3_column_int64(s, 3)};
+}
+
+/* 0 goes on. */
+static int take_row(struct reading *r, const struct row *row)
 {
 	struct log_hit hit = {.line = {"", 0}, .outcome_line = {"", 0}};
 	int rc;
 
 	arena_reset(r->arena, 2 * FIELDS_ARENA_MAX);
-	if (read_line(r->ix, (uint64_t)sqlite3_column_int64(s, 1),
-		      (uint64_t)sqlite3_column_int64(s, 2), r->mem, &hit.line) < 0 ||
+	if (read_line(r->ix, row->segment, row->at, r->mem, &hit.line) < 0 ||
 	    fields_take(r->arena, hit.line, &hit.fields, r->err) < 0 ||
-	    hit.fields.seq != (uint64_t)sqlite3_column_int64(s, 0) ||
-	    !line_meets(r->want, &hit.fields))
+	    hit.fields.seq != (uint64_t)row->seq || !line_meets(r->want, &hit.fields))
 		return says_otherwise(r->ix, r->err);
-	if (sqlite3_column_type(s, 3) != SQLITE_NULL &&
-	    take_outcome(r, sqlite3_column_int64(s, 3), &hit) < 0)
+	if (row->outcome && take_outcome(r, row->outcome, &hit) < 0)
 		return -1;
 	rc = r->fn(r->arg, &hit);
 	r->given++;
+	return rc;
+}
+
+/* A few are gathered first: whoever reads them slowly holds up nobody. */
+static int give_gathered(struct reading *r, sqlite3_stmt *s)
+{
+	struct row *rows = malloc((size_t)r->want->limit * sizeof(*rows));
+	size_t count = 0;
+	int rc = 0, step = SQLITE_DONE;
+
+	if (!rows)
+		return err_set(r->err, ERR_LIMIT, "no memory to ask the index");
+	while (count < r->want->limit && (step = sqlite3_step(s)) == SQLITE_ROW)
+		rows[count++] = row_of(s);
+	if (step != SQLITE_ROW && step != SQLITE_DONE)
+		rc = index_trouble(r->ix, "ask", r->err);
+	else
+		sqlite3_reset(s);
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = take_row(r, &rows[i]);
+	free(rows);
 	return rc;
 }
 
@@ -298,8 +330,13 @@ static int give_rows(struct reading *r, sqlite3_stmt *s)
 {
 	int rc = 0, step = SQLITE_DONE;
 
-	while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
-		rc = take_row(r, s);
+	if (r->want->limit && r->want->limit <= GATHER_MAX)
+		return give_gathered(r, s);
+	while (rc == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+		struct row row = row_of(s);
+
+		rc = take_row(r, &row);
+	}
 	if (rc == 0 && step != SQLITE_DONE)
 		rc = index_trouble(r->ix, "ask", r->err);
 	return rc;
@@ -350,6 +387,16 @@ static int ask(struct asking *q, struct reading *r)
 	return rc;
 }
 
+static int make_anew(struct log_index *ix, struct err *err)
+{
+	int rc = index_lock(ix, err);
+
+	if (rc == 0)
+		rc = index_make(ix, err);
+	index_unlock(ix);
+	return rc;
+}
+
 int log_index_query(struct log_index *ix, const struct log_query *want, log_hit_fn *fn, void *arg,
 		    struct err *err)
 {
@@ -362,7 +409,7 @@ int log_index_query(struct log_index *ix, const struct log_query *want, log_hit_
 		buf_init(&q.sql, SQL_MAX);
 		rc = ask(&q, &r);
 		buf_fini(&q.sql);
-		if (rc >= 0 || !ix->stale || again || index_make(ix, err) < 0)
+		if (rc >= 0 || !ix->stale || again || make_anew(ix, err) < 0)
 			break;
 		/* What was given already cannot be taken back. */
 		if (r.given)

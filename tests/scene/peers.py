@@ -721,9 +721,10 @@ class Audit:
     """audit: what must stand in the log once everything is over"""
 
     ABOUT_REQUESTS = {"decision", "outcome", "outcome_unknown", "read", "malformed"}
+    TOOLS = {"query": ("table", "csv", "json"), "export": ("ocsf", "ecs", "cef"), "report": ("text", "json", "html")}
 
     def __init__(self, stage, block, records):
-        self.stage, self.block = stage, block
+        self.stage, self.block, self.made = stage, block, {}
         self.all = records
         self.left = [r for r in records if r.get("type") in self.ABOUT_REQUESTS]
         self.last = None
@@ -738,7 +739,7 @@ class Audit:
 
     def statement(self, verb, conditions):
         """record k=v...: takes the first such record; then k=v...: one behind the last taken;
-        some k=v...: of any type, taken or not; no k=v...: there is none; without "text": nowhere in the files; end: all are taken"""
+        some k=v...: of any type, taken or not; no k=v...: there is none; without "text": nowhere in the files, nor in what is made of them; end: all are taken"""
         if verb in ("record", "then"):
             found = [r for r in self.left if record_matches(r, conditions)
                      and (verb == "record" or r["seq"] > self.last["seq"])]
@@ -761,8 +762,26 @@ class Audit:
             for path in (path for path in self.stage.gate.log.rglob("*") if path.is_file()):
                 if text in path.read_bytes():
                     raise Trouble(f"{path.name} holds {shown(conditions[0])}")
+            for name, made in self.made_of_it().items():
+                if text in made:
+                    raise Trouble(f"audit {name} holds {shown(conditions[0])}")
         elif verb != "verify":  # that is done for every scene
             raise Trouble(f"the log cannot {verb}")
+
+    def made_of_it(self):
+        """What the tools for auditors make of the log, and their index: bytes by name."""
+        gate = self.stage.gate
+        index = gate.folder / "index.sqlite"
+        if not self.made:
+            for name, forms in self.TOOLS.items():
+                for form in forms:
+                    more = ["--index", index] if name == "query" else []
+                    status, out, errors = gate.run("audit", name, gate.log, "--format", form, *more)
+                    if status or not out:
+                        raise Trouble(f"audit {name} --format {form}: status {status}: {errors}")
+                    self.made[f"{name} --format {form}"] = out.encode()
+            self.made["query's index"] = index.read_bytes()
+        return self.made
 
     @staticmethod
     def listed(records):

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SEGMENT 65536
@@ -64,19 +65,15 @@ static void append(unsigned from, unsigned until)
 	open_set_fini(&set);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-	(void)state;
 	fixture_dir(dir);
 	append(0, 200);
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-	(void)state;
 	fixture_remove(dir);
-	return 0;
 }
 
 struct seen {
@@ -149,12 +146,14 @@ static void finds_by_each_field(void **state)
 	};
 
 	(void)state;
+	set_up();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct seen seen = ask(cases[i].label, &cases[i].q, i == 0);
 
 		CHECK_INT(cases[i].label, cases[i].want, seen.count);
 		CHECK_INT(cases[i].label, cases[i].outcomes, seen.outcomes);
 	}
+	tear_down();
 }
 
 static void by_id_of_both(void **state)
@@ -164,12 +163,14 @@ static void by_id_of_both(void **state)
 	struct seen seen;
 
 	(void)state;
+	set_up();
 	snprintf(decision, sizeof(decision), "%s", r.id);
 	snprintf(outcome, sizeof(outcome), "%s", o.id);
 	seen = ask("decision", &(struct log_query){.id = decision}, true);
 	CHECK_INT("decision", 1, seen.count == 1 && seen.outcomes == 1);
 	seen = ask("outcome", &(struct log_query){.id = outcome}, false);
 	CHECK_INT("outcome", 1, seen.count >= 1 && seen.outcomes >= 1);
+	tear_down();
 }
 
 static void follows_the_log(void **state)
@@ -177,11 +178,65 @@ static void follows_the_log(void **state)
 	struct seen seen;
 
 	(void)state;
+	set_up();
 	ask("made", &(struct log_query){0}, true);
 	append(200, 450); /* over a segment's end, which leaves out what seals and opens */
 	seen = ask("grown", &(struct log_query){0}, false);
 	CHECK_INT("grown", 450, seen.count);
 	CHECK_INT("grown", 360, seen.outcomes);
+	tear_down();
+}
+
+/* Each record is found as soon as it is on disk, whoever goes on writing. */
+static void a_log_that_is_written_to(void **state)
+{
+	struct audit_log_found found;
+	struct open_set set;
+	struct audit_log *l;
+
+	(void)state;
+	set_up();
+	ask("first", &(struct log_query){0}, true);
+	open_set_init(&set, 1000);
+	l = fixture_open(dir, SEGMENT, &set, &found);
+	for (unsigned n = 200; n < 300; n++) {
+		write_some(l, n, n + 1);
+		CHECK_INT("found", n + 1, ask("grown", &(struct log_query){0}, false).count);
+	}
+	audit_log_close(l);
+	open_set_fini(&set);
+	tear_down();
+}
+
+/* Two that index at the same time: neither spoils it, and both find all. */
+static void two_at_once(void **state)
+{
+	pid_t pids[3];
+	int status;
+
+	(void)state;
+	set_up();
+	for (int round = 0; round < 5; round++) {
+		for (size_t i = 0; i < 3; i++) {
+			pids[i] = fork();
+			if (pids[i] == 0) {
+				struct err err = {0};
+				struct seen seen = {0};
+				struct log_index *ix = log_index_open(dir, NULL, &err);
+
+				if (!ix || log_index_query(ix, &(struct log_query){0}, on_hit,
+							   &seen, &err) < 0)
+					fprintf(stderr, "%s\n", err.msg);
+				_exit(seen.count != 200u + 100u * (unsigned)round);
+			}
+		}
+		for (size_t i = 0; i < 3; i++) {
+			CHECK_INT("ended", pids[i], waitpid(pids[i], &status, 0));
+			CHECK_INT("found all", 0, status);
+		}
+		append(200 + 100 * (unsigned)round, 300 + 100 * (unsigned)round);
+	}
+	tear_down();
 }
 
 static void change(const char *sql)
@@ -215,6 +270,7 @@ static void a_wrong_index_is_made_anew(void **state)
 	};
 
 	(void)state;
+	set_up();
 	ask("first", &(struct log_query){0}, true);
 	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
 		struct err err = {0};
@@ -243,6 +299,7 @@ static void a_wrong_index_is_made_anew(void **state)
 		CHECK_INT(changes[i], 1, log_index_was_made(ix));
 		log_index_close(ix);
 	}
+	tear_down();
 }
 
 static void a_damaged_file_is_made_anew(void **state)
@@ -252,6 +309,7 @@ static void a_damaged_file_is_made_anew(void **state)
 	char *bytes;
 
 	(void)state;
+	set_up();
 	ask("first", &(struct log_query){0}, true);
 	snprintf(path, sizeof(path), "%s", fixture_path(dir, "index.sqlite"));
 	bytes = fixture_read(path, &len);
@@ -266,6 +324,7 @@ static void a_damaged_file_is_made_anew(void **state)
 	fixture_write(path, bytes, len);
 	CHECK_INT("a page", 200, ask("a page", &(struct log_query){0}, true).count);
 	free(bytes);
+	tear_down();
 }
 
 static void the_log_of_another_is_noticed(void **state)
@@ -275,6 +334,7 @@ static void the_log_of_another_is_noticed(void **state)
 	size_t len;
 
 	(void)state;
+	set_up();
 	ask("first", &(struct log_query){0}, true);
 	bytes = fixture_read(fixture_path(dir, "index.sqlite"), &len);
 	snprintf(other, sizeof(other), "%s", dir);
@@ -286,6 +346,7 @@ static void the_log_of_another_is_noticed(void **state)
 	CHECK_INT("other", 200, ask("other", &(struct log_query){0}, true).count);
 	free(bytes);
 	fixture_remove(other);
+	tear_down();
 }
 
 static void an_altered_log_is_not_indexed(void **state)
@@ -297,6 +358,7 @@ static void an_altered_log_is_not_indexed(void **state)
 	char *bytes;
 
 	(void)state;
+	set_up();
 	snprintf(path, sizeof(path), "%s", fixture_path(dir, "00000000000000000000.log"));
 	bytes = fixture_read(path, &len);
 	memcpy(strstr(bytes, "alice"), "elice", 5);
@@ -305,6 +367,7 @@ static void an_altered_log_is_not_indexed(void **state)
 	ix = log_index_open(dir, NULL, &err);
 	CHECK_INT("refused", 1, ix == NULL);
 	CHECK_INT(err.msg, 1, strstr(err.msg, "was altered") != NULL);
+	tear_down();
 }
 
 static void files_of_others_are_not_taken(void **state)
@@ -313,6 +376,7 @@ static void files_of_others_are_not_taken(void **state)
 	struct err err = {0};
 
 	(void)state;
+	set_up();
 	snprintf(path, sizeof(path), "%s", fixture_path(dir, "index.sqlite"));
 	CHECK_INT("link", 0, symlink("/dev/null", path));
 	CHECK_INT("link", 1, log_index_open(dir, NULL, &err) == NULL);
@@ -320,6 +384,7 @@ static void files_of_others_are_not_taken(void **state)
 	fixture_write(path, "", 0);
 	chmod(path, 0666);
 	CHECK_INT("writable by all", 1, log_index_open(dir, NULL, &err) == NULL);
+	tear_down();
 }
 
 static void times_as_people_write_them(void **state)
@@ -365,19 +430,19 @@ static void times_as_people_write_them(void **state)
 	}
 }
 
-#define WITH_A_LOG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_A_LOG(finds_by_each_field),
-		WITH_A_LOG(by_id_of_both),
-		WITH_A_LOG(follows_the_log),
-		WITH_A_LOG(a_wrong_index_is_made_anew),
-		WITH_A_LOG(a_damaged_file_is_made_anew),
-		WITH_A_LOG(the_log_of_another_is_noticed),
-		WITH_A_LOG(an_altered_log_is_not_indexed),
-		WITH_A_LOG(files_of_others_are_not_taken),
+		cmocka_unit_test(finds_by_each_field),
+		cmocka_unit_test(by_id_of_both),
+		cmocka_unit_test(follows_the_log),
+		cmocka_unit_test(a_log_that_is_written_to),
+		cmocka_unit_test(two_at_once),
+		cmocka_unit_test(a_wrong_index_is_made_anew),
+		cmocka_unit_test(a_damaged_file_is_made_anew),
+		cmocka_unit_test(the_log_of_another_is_noticed),
+		cmocka_unit_test(an_altered_log_is_not_indexed),
+		cmocka_unit_test(files_of_others_are_not_taken),
 		cmocka_unit_test(times_as_people_write_them),
 	};
 

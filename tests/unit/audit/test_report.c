@@ -80,19 +80,15 @@ static void write_log(void)
 	open_set_fini(&set);
 }
 
-static int set_up(void **state)
+static void set_up(void)
 {
-	(void)state;
 	fixture_dir(dir);
 	write_log();
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(void)
 {
-	(void)state;
 	fixture_remove(dir);
-	return 0;
 }
 
 static struct report *made(void)
@@ -129,9 +125,11 @@ static void counts(void **state)
 		{TALLY_ATTESTED, "seen", 1, 0},
 		{TALLY_ATTESTED, "differs", 0, 1},
 	};
-	struct report *r = made();
+	struct report *r;
 
 	(void)state;
+	set_up();
+	r = made();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct report_tally *t = &r->tallies[cases[i].id];
 		size_t at = 0;
@@ -149,6 +147,7 @@ static void counts(void **state)
 	CHECK_INT("gaps", 0, r->gaps);
 	CHECK_STR("whole", "whole", report_state(r));
 	report_destroy(r);
+	tear_down();
 }
 
 static void lists(void **state)
@@ -161,9 +160,11 @@ static void lists(void **state)
 		{LIST_ALARMS, "space: "},         {LIST_LOST, "worker_lost: w"},
 		{LIST_UNKNOWN, "its worker has"}, {LIST_ATTEST_FAILED, "privileged"},
 	};
-	struct report *r = made();
+	struct report *r;
 
 	(void)state;
+	set_up();
+	r = made();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct report_list *l = &r->lists[cases[i].id];
 
@@ -172,6 +173,7 @@ static void lists(void **state)
 	}
 	CHECK_INT("clocks", 0, r->lists[LIST_CLOCKS].total);
 	report_destroy(r);
+	tear_down();
 }
 
 static const char *written(void (*write)(const struct report *, struct buf *))
@@ -192,9 +194,11 @@ static void nothing_in_a_page_is_alive(void **state)
 {
 	static const char *const never[] = {"<script",    "onload", "http://", "https://", "\x1b",
 					    "alert(1)</", "src=",   "url(",    "@import"};
-	const char *page = written(report_html);
+	const char *page;
 
 	(void)state;
+	set_up();
+	page = written(report_html);
 	for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
 		if (strstr(page, never[i]))
 			fail_msg("the page has %s", never[i]);
@@ -203,17 +207,20 @@ static void nothing_in_a_page_is_alive(void **state)
 	CHECK_INT("dark", 1, strstr(page, "prefers-color-scheme:dark") != NULL);
 	CHECK_INT("print", 1, strstr(page, "@media print") != NULL);
 	CHECK_INT("ends", 1, strstr(page, "</html>\n") != NULL);
+	tear_down();
 }
 
 static void text_and_json(void **state)
 {
-	const char *text = written(report_text);
+	const char *text;
 	struct arena *a = arena_create((size_t)16 << 20);
 	struct err err = {0};
 	enum jv_fault fault;
 	struct jv tree;
 
 	(void)state;
+	set_up();
+	text = written(report_text);
 	CHECK_INT("no escape codes", 1, strpbrk(text, "\x1b\r") == NULL);
 	CHECK_INT("shown", 1, strstr(text, "\\x1b[2J\\x0a\\xe2\\x80\\xae") != NULL);
 	if (jv_parse(a, span_of(written(report_json)), &tree, &fault, &err) < 0)
@@ -222,6 +229,7 @@ static void text_and_json(void **state)
 	CHECK_STR("state", "whole", jv_str(jv_get(&tree, "verify"), "state", ""));
 	CHECK_INT("alarms", 1, jv_num(jv_get(&tree, "alarms"), "total", 0));
 	arena_destroy(a);
+	tear_down();
 }
 
 static void many_names_are_bounded(void **state)
@@ -232,6 +240,7 @@ static void many_names_are_bounded(void **state)
 	struct report *r;
 
 	(void)state;
+	set_up();
 	open_set_init(&set, 1000);
 	l = fixture_open(dir, 1 << 20, &set, &found);
 	for (unsigned n = 0; n < 2 * REPORT_NAMES; n++) {
@@ -251,6 +260,7 @@ static void many_names_are_bounded(void **state)
 	CHECK_INT("events", REPORT_EVENTS, r->lists[LIST_LOST].count);
 	CHECK_INT("events", 2 * REPORT_NAMES + 1, r->lists[LIST_LOST].total);
 	report_destroy(r);
+	tear_down();
 }
 
 static void an_altered_log_is_said_to_be(void **state)
@@ -261,6 +271,7 @@ static void an_altered_log_is_said_to_be(void **state)
 	size_t len;
 
 	(void)state;
+	set_up();
 	snprintf(path, sizeof(path), "%s", fixture_path(dir, "00000000000000000000.log"));
 	bytes = fixture_read(path, &len);
 	memcpy(strstr(bytes, "alice"), "elice", 5);
@@ -270,19 +281,18 @@ static void an_altered_log_is_said_to_be(void **state)
 	CHECK_STR("altered", "altered", report_state(r));
 	CHECK_INT("what", 1, *r->verify.what != '\0');
 	report_destroy(r);
+	tear_down();
 }
-
-#define WITH_A_LOG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_A_LOG(counts),
-		WITH_A_LOG(lists),
-		WITH_A_LOG(nothing_in_a_page_is_alive),
-		WITH_A_LOG(text_and_json),
-		WITH_A_LOG(many_names_are_bounded),
-		WITH_A_LOG(an_altered_log_is_said_to_be),
+		cmocka_unit_test(counts),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(nothing_in_a_page_is_alive),
+		cmocka_unit_test(text_and_json),
+		cmocka_unit_test(many_names_are_bounded),
+		cmocka_unit_test(an_altered_log_is_said_to_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
