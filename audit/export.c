@@ -195,8 +195,8 @@ static int export_segments(struct exporting *e, int dir_fd, const struct segment
 	return flush(e, err);
 }
 
-int export_log(const char *dir, const struct export_options *options, int fd, uint64_t *ret_count,
-	       struct err *err)
+int export_log(const char *dir, const struct export_options *options, int fd,
+	       struct export_result *ret, struct err *err)
 {
 	auto_fd int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct exporting e = {.options = options, .fd = fd};
@@ -215,7 +215,10 @@ int export_log(const char *dir, const struct export_options *options, int fd, ui
 		rc = err_set(err, ERR_LIMIT, "no memory to export");
 	else
 		rc = export_segments(&e, dir_fd, &all, err);
-	*ret_count = e.count;
+	ret->count = e.count;
+	ret->missed = 0;
+	if (options->has_after && all.count && all.first[0] > options->after + 1)
+		ret->missed = all.first[0] - options->after - 1;
 	arena_destroy(e.arena);
 	buf_fini(&e.out);
 	segments_free(&all);

@@ -30,11 +30,16 @@ struct export_options {
 	uint64_t after; /* records behind this number */
 };
 
+struct export_result {
+	uint64_t count;  /* events that were written */
+	uint64_t missed; /* records behind `after` that were removed from the log before */
+};
+
 /*
- * Writes the records of a log to a descriptor, in their order.  *ret_count: how
- * many.  A number behind the log's end is none of this log: ERR_INPUT.
+ * Writes the records of a log to a descriptor, in their order.  A number behind the
+ * log's end is none of this log: ERR_INPUT.
  */
-int export_log(const char *dir, const struct export_options *options, int fd, uint64_t *ret_count,
-	       struct err *err);
+int export_log(const char *dir, const struct export_options *options, int fd,
+	       struct export_result *ret, struct err *err);
 
 #endif

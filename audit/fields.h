@@ -33,7 +33,7 @@ struct fields {
  * JSON (too deep, numbers out of range) leaves the rest empty.  -1: it is no line
  * of a log, or it was altered.
  */
-int fields_take(struct arena *a, struct span line, struct fields *ret, struct err *err);
+int fields_take(struct arena *a, struct span text, struct fields *ret, struct err *err);
 
 /* Called with each name by which a record's objects can be found. */
 typedef void fields_name_fn(void *arg, const char *name);

@@ -301,7 +301,7 @@ static int take_old(struct log_index *ix, struct err *err)
 
 static int place_index(struct log_index *ix, const char *dir, const char *file, struct err *err)
 {
-	char folder[PATH_MAX];
+	char folder[PATH_MAX], real[PATH_MAX];
 	const char *slash;
 
 	if (!realpath(dir, ix->dir))
@@ -315,13 +315,13 @@ static int place_index(struct log_index *ix, const char *dir, const char *file, 
 	slash = strrchr(file, '/');
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file) + 1 : 1,
 		 slash ? file : ".");
-	if (!realpath(folder, ix->file))
+	if (!realpath(folder, real))
 		return err_sys(err, "open the index's folder %s", folder);
 	file = slash ? slash + 1 : file;
-	if (!*file || strlen(ix->file) + strlen(file) + 32 >= PATH_MAX)
+	if (!*file || strlen(real) > PATH_MAX / 2 || strlen(file) > PATH_MAX / 2 - 64)
 		return err_set(err, ERR_INPUT, "--index names no file");
-	strcat(ix->file, "/");
-	strcat(ix->file, file);
+	snprintf(ix->file, sizeof(ix->file), "%.*s/%.*s", PATH_MAX / 2, real, PATH_MAX / 2 - 2,
+		 file);
 	return 0;
 }
 

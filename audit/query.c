@@ -397,18 +397,18 @@ static int make_anew(struct log_index *ix, struct err *err)
 	return rc;
 }
 
-int log_index_query(struct log_index *ix, const struct log_query *want, log_hit_fn *fn, void *arg,
+int log_index_query(struct log_index *ix, const struct log_query *q, log_hit_fn *fn, void *arg,
 		    struct err *err)
 {
-	struct reading r = {.ix = ix, .want = want, .fn = fn, .arg = arg, .err = err};
+	struct reading r = {.ix = ix, .want = q, .fn = fn, .arg = arg, .err = err};
 	int rc = 0;
 
 	for (int again = 0; again < 2; again++) {
-		struct asking q = {.ix = ix};
+		struct asking asking = {.ix = ix};
 
-		buf_init(&q.sql, SQL_MAX);
-		rc = ask(&q, &r);
-		buf_fini(&q.sql);
+		buf_init(&asking.sql, SQL_MAX);
+		rc = ask(&asking, &r);
+		buf_fini(&asking.sql);
 		if (rc >= 0 || !ix->stale || again || make_anew(ix, err) < 0)
 			break;
 		/* What was given already cannot be taken back. */

@@ -178,10 +178,8 @@ static void add_by_type(struct report *r, const struct fields *f)
 {
 	switch (f->type) {
 	case RECORD_DECISION:
-	case RECORD_MALFORMED:
-		add_decision(r, f);
-		return;
 	case RECORD_READ:
+	case RECORD_MALFORMED:
 		add_decision(r, f);
 		return;
 	case RECORD_OUTCOME:

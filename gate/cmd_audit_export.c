@@ -7,6 +7,7 @@
 #include "gate/base/clock.h"
 #include "gate/log_folder.h"
 
+#include <inttypes.h>
 #include <unistd.h>
 
 static int take_options(const struct args *args, struct export_options *ret, struct err *err)
@@ -31,16 +32,21 @@ int run_audit_export(const struct args *args)
 	struct export_options options;
 	struct loaded loaded;
 	struct err err = {0};
-	uint64_t count = 0;
+	struct export_result result = {0};
 	const char *dir;
 	int rc;
 
 	if (take_options(args, &options, &err) < 0 || log_folder(args, &loaded, &dir, &err) < 0)
 		return command_failed(&err);
 	log_tell_read(dir, "audit export");
-	rc = export_log(dir, &options, STDOUT_FILENO, &count, &err);
+	rc = export_log(dir, &options, STDOUT_FILENO, &result, &err);
 	unload(&loaded);
 	if (rc < 0)
 		return command_failed(&err);
-	return count ? EXIT_YES : EXIT_NO;
+	if (result.missed)
+		fprintf(stderr,
+			"sallyport: %" PRIu64 " records behind %" PRIu64
+			" were removed from the log before this\n",
+			result.missed, options.after);
+	return result.count ? EXIT_YES : EXIT_NO;
 }

@@ -4,6 +4,7 @@
 
 #include "audit/export_priv.h"
 #include "audit/line_priv.h"
+#include "audit/segment_priv.h"
 #include "gate/base/jv.h"
 
 #include <fcntl.h>
@@ -352,25 +353,47 @@ static void what_cannot_be_read_is_still_there(void **state)
 	CHECK_INT("class", 6003, number(parsed(EXPORT_OCSF, body), "class_uid"));
 }
 
+/* Leaves of a log of one segment what stands from that record on, as pruning would. */
+static void begin_at(const char *dir, unsigned seq)
+{
+	char path[FIXTURE_PATH], name[SEGMENT_NAME_MAX], mark[64];
+	size_t len;
+	char *bytes, *from;
+
+	snprintf(path, sizeof(path), "%s", fixture_path(dir, "00000000000000000000.log"));
+	bytes = fixture_read(path, &len);
+	snprintf(mark, sizeof(mark), LINE_START "test/log\",\"seq\":%u,", seq);
+	from = strstr(bytes, mark);
+	assert_non_null(from);
+	segment_name(seq, name);
+	fixture_write(fixture_path(dir, name), from, len - (size_t)(from - bytes));
+	CHECK_INT("removed", 0, unlink(path));
+	free(bytes);
+}
+
+static uint64_t missed; /* by the last export */
+
 static uint64_t lines_of(const char *dir, const struct export_options *options, struct err *err)
 {
 	char path[FIXTURE_PATH];
-	uint64_t count = 0, lines = 0;
+	struct export_result result = {0};
+	uint64_t lines = 0;
 	size_t len;
 	char *bytes;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s", fixture_path(dir, "exported"));
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (export_log(dir, options, fd, &count, err) < 0)
-		count = 0;
+	if (export_log(dir, options, fd, &result, err) < 0)
+		result.count = 0;
 	close(fd);
 	bytes = fixture_read(path, &len);
 	for (size_t i = 0; i < len; i++)
 		lines += bytes[i] == '\n';
 	free(bytes);
-	CHECK_INT("lines", count, lines);
-	return count;
+	CHECK_INT("lines", result.count, lines);
+	missed = result.missed;
+	return result.count;
 }
 
 static void goes_on_behind_a_number(void **state)
@@ -400,8 +423,15 @@ static void goes_on_behind_a_number(void **state)
 	for (o.after = 0; o.after <= last; o.after++)
 		CHECK_INT("behind", last - o.after, lines_of(dir, &o, &err));
 	CHECK_STR("so far", "", err.msg);
+	CHECK_INT("nothing was missed", 0, missed);
 	lines_of(dir, &o, &err);
 	CHECK_INT("not of this log", ERR_INPUT, err.kind);
+	/* As pruning leaves it. */
+	begin_at(dir, 50);
+	o.after = 2;
+	all = lines_of(dir, &o, &err);
+	CHECK_INT("the rest", last - 2, all + missed);
+	CHECK_INT("missed", 47, missed);
 	fixture_remove(dir);
 }
 
