@@ -25,6 +25,7 @@ static const char *const known[] = {
 	"workload",
 	"isolation.min.runtimes.attested",
 	"limits.memory.nano_cpus.pids",
+	"harden.log_limits",
 	"mounts.path.mode",
 	"now",
 };

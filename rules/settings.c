@@ -13,6 +13,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #define LIST_MAX 512 /* entries of one setting */
 
@@ -380,19 +381,70 @@ static int check_isolation(struct checking *c, struct jv *v)
 	return 0;
 }
 
-static int check_harden(struct checking *c, const struct jv *v)
-{
-	const struct jv *read_only = jv_get(v, "read_only");
+#define HARDEN_LABELS_MAX 16
 
+static bool is_printable(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if ((unsigned char)s.at[i] < ' ' || s.at[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/* { team = "x" } becomes { "team=x" }: rules and merging see lists. */
+static int check_harden_labels(struct checking *c, struct jv *v)
+{
+	struct jv list = jv_array();
+
+	tree_expect_object(v);
+	if (v->kind != JV_OBJECT)
+		return wrong(c, "{ name = \"value\" }", v);
+	if (v->count > HARDEN_LABELS_MAX)
+		return err_set(c->err, ERR_CONFIG, "more than %d labels", HARDEN_LABELS_MAX);
+	for (size_t i = 0; i < v->count; i++) {
+		struct span name = v->members[i].key, value = v->members[i].value.str;
+		struct buf text;
+
+		if (v->members[i].value.kind != JV_STRING)
+			return wrong(c, "a text as the label's value", &v->members[i].value);
+		if (name.len >= 10 && strncasecmp(name.at, "sallyport.", 10) == 0)
+			return err_set(c->err, ERR_CONFIG,
+				       "labels of the gate itself cannot be set");
+		if (!name.len || name.len + value.len >= VIOLATION_VALUE_MAX ||
+		    !is_printable(name) || !is_printable(value) || memchr(name.at, '=', name.len))
+			return err_set(c->err, ERR_CONFIG,
+				       "\"%.40s\": a name without \"=\" and a value are expected, "
+				       "printable and short",
+				       name.at);
+		buf_init(&text, VIOLATION_VALUE_MAX + 1);
+		buf_printf(&text, "%.*s=%.*s", SPAN_FMT(name), SPAN_FMT(value));
+		jv_push(c->arena, &list,
+			jv_string(arena_strndup(c->arena, buf_span(&text).at, buf_len(&text))));
+		buf_fini(&text);
+	}
+	*v = list;
+	return 0;
+}
+
+static int check_harden(struct checking *c, struct jv *v)
+{
 	if (v->kind == JV_BOOL)
 		return 0;
 	if (v->kind != JV_OBJECT)
 		return wrong(c, "true or false", v);
-	if (unknown_member(c, "read_only", v) < 0)
+	if (unknown_member(c, "read_only log_limits init auto_remove labels", v) < 0)
 		return -1;
-	if (!read_only || read_only->kind != JV_BOOL)
-		return err_set(c->err, ERR_CONFIG,
-			       "true, false or { read_only = true } is expected");
+	for (size_t i = 0; i < v->count; i++) {
+		struct jv *value = &v->members[i].value;
+
+		if (span_is(v->members[i].key, "labels")) {
+			if (check_harden_labels(c, value) < 0)
+				return err_wrap(c->err, "labels");
+		} else if (value->kind != JV_BOOL) {
+			return err_set(c->err, ERR_CONFIG, "%s: true or false is expected",
+				       v->members[i].key.at);
+		}
+	}
 	return 0;
 }
 

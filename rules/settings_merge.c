@@ -312,18 +312,106 @@ static int meet_switches(const struct meeting *m, struct jv *ret)
 	return 0;
 }
 
+/* The switches of harden = { ... }, and what holds where one is not said. */
+static const struct {
+	const char *name;
+	bool usual;
+} hardenings[] = {
+	{"read_only", false},
+	{"log_limits", true},
+	{"init", false},
+	{"auto_remove", false},
+};
+
+#define HARDENINGS (sizeof(hardenings) / sizeof(*hardenings))
+
 /* A table means true. */
+static bool is_hardening(const struct jv *v)
+{
+	return v->kind == JV_OBJECT || v->b;
+}
+
+static bool hardens_by(const struct jv *v, size_t which)
+{
+	const struct jv *said = v->kind == JV_OBJECT ? jv_get(v, hardenings[which].name) : NULL;
+
+	return is_hardening(v) && (said ? said->b : hardenings[which].usual);
+}
+
+static const struct jv *label_named(const struct jv *list, struct span label)
+{
+	const char *end = memchr(label.at, '=', label.len);
+	size_t n = end ? (size_t)(end - label.at) + 1 : label.len;
+
+	for (size_t i = 0; list && i < list->count; i++)
+		if (list->items[i].str.len >= n && memcmp(list->items[i].str.at, label.at, n) == 0)
+			return &list->items[i];
+	return NULL;
+}
+
+/* What the parent sets stays; the child adds others. */
+static int meet_harden_labels(const struct meeting *m, struct jv *ret)
+{
+	const struct jv *outer = jv_get(m->parent, "labels"), *inner = jv_get(m->child, "labels");
+	struct jv list = jv_array();
+
+	for (size_t i = 0; outer && i < outer->count; i++)
+		jv_push(m->arena, &list, outer->items[i]);
+	for (size_t i = 0; inner && i < inner->count; i++) {
+		const struct jv *old = label_named(outer, inner->items[i].str);
+
+		if (old && !span_eq(old->str, inner->items[i].str))
+			return loosens(m, inner->items[i].str.at);
+		if (!old)
+			jv_push(m->arena, &list, inner->items[i]);
+	}
+	if (list.count)
+		jv_set(m->arena, ret, "labels", list);
+	return 0;
+}
+
+/* What the parent fills in is filled in; only what is said to the contrary is a mistake. */
 static int meet_hardening(const struct meeting *m, struct jv *ret)
 {
-	bool is_on = m->parent->kind == JV_OBJECT || m->parent->b;
-	bool closes = m->parent->kind == JV_OBJECT && jv_true(m->parent, "read_only");
-
-	if (is_on && m->child->kind == JV_BOOL && !m->child->b)
+	*ret = *m->child;
+	if (!is_hardening(m->parent))
+		return 0;
+	if (!is_hardening(m->child))
 		return loosens(m, "false");
-	if (closes && m->child->kind == JV_OBJECT && !jv_true(m->child, "read_only"))
-		return loosens(m, "read_only = false");
-	*ret = closes ? *m->parent : *m->child;
-	return 0;
+	if (m->parent->kind == JV_BOOL && m->child->kind == JV_BOOL)
+		return 0;
+	*ret = jv_object();
+	for (size_t i = 0; i < HARDENINGS; i++) {
+		const char *name = hardenings[i].name;
+		const struct jv *said = m->child->kind == JV_OBJECT ? jv_get(m->child, name) : NULL;
+		bool outer = hardens_by(m->parent, i);
+
+		if (said && !said->b && outer) {
+			char text[40];
+
+			snprintf(text, sizeof(text), "%s = false", name);
+			return loosens(m, text);
+		}
+		jv_set(m->arena, ret, name, jv_bool(outer || hardens_by(m->child, i)));
+	}
+	return meet_harden_labels(m, ret);
+}
+
+/* Whether inner fills in all that outer does. */
+static bool hardening_within(const struct jv *outer, const struct jv *inner)
+{
+	const struct jv *labels = outer->kind == JV_OBJECT ? jv_get(outer, "labels") : NULL;
+	const struct jv *own = inner->kind == JV_OBJECT ? jv_get(inner, "labels") : NULL;
+
+	if (is_hardening(outer) && !is_hardening(inner))
+		return false;
+	for (size_t i = 0; i < HARDENINGS; i++)
+		if (hardens_by(outer, i) && !hardens_by(inner, i))
+			return false;
+	for (size_t i = 0; labels && i < labels->count; i++)
+		if (!own || !has_word(own, labels->items[i].str))
+			return false;
+	return true;
 }
 
 static int meet(const struct meeting *m, struct jv *ret)
@@ -427,6 +515,8 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 		return true;
 	if (s->kind == KIND_LIMITS)
 		return limits_within(outer, inner);
+	if (s->kind == KIND_HARDEN)
+		return hardening_within(outer, inner);
 	if (s->kind == KIND_STRINGS && s->merge == MERGE_BOTH)
 		return holds_all(inner, outer);
 	if (s->kind == KIND_STRING || s->kind == KIND_EGRESS || s->kind == KIND_MODES)

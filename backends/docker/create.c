@@ -178,6 +178,32 @@ static int set_scratch(struct backend_call *call, struct span value, struct err 
 	return 0;
 }
 
+/* value: size:files.  It is no wish of the request's, so it is not judged as one. */
+static int set_log_limits(struct backend_call *call, struct span value, struct err *err)
+{
+	struct span files = value, size;
+
+	if (!span_cut(&files, ':', &size) || !size.len || !files.len)
+		return err_set(err, ERR_CONFIG, "size:files is expected");
+	docker_state(call)->log_limits = value;
+	return 0;
+}
+
+/* value: name=value */
+static int add_label(struct backend_call *call, struct span value, struct err *err)
+{
+	struct jv *added = &docker_state(call)->labels_added;
+	struct span rest = value, name;
+
+	if (!span_cut(&rest, '=', &name) || !name.len)
+		return err_set(err, ERR_CONFIG, "name=value is expected");
+	if (added->kind != JV_OBJECT)
+		*added = jv_object();
+	jv_set(call->arena, added, docker_text(call, "%.*s", SPAN_FMT(name)),
+	       jv_string(docker_text(call, "%.*s", SPAN_FMT(rest))));
+	return 0;
+}
+
 static int change_one(struct backend_call *call, struct change *c, struct err *err)
 {
 	switch (c->what) {
@@ -212,6 +238,13 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 		return 0;
 	case HARDEN_SCRATCH:
 		return set_scratch(call, c->value.str, err);
+	case HARDEN_LOG_LIMITS:
+		return set_log_limits(call, c->value.str, err);
+	case HARDEN_AUTO_REMOVE:
+		set_host(call, "AutoRemove", c->value);
+		return 0;
+	case HARDEN_LABEL:
+		return add_label(call, c->value.str, err);
 	case HARDEN_INIT:
 		set_host(call, "Init", c->value);
 		return 0;
@@ -426,6 +459,32 @@ static void write_pinned(struct backend_call *call, struct jv *doc)
 	jv_set(call->arena, doc, "Image", jv_string(docker_state(call)->image_pinned));
 }
 
+/* The bounds are those of the driver that keeps files, which hardening made sure of. */
+static void write_log_limits(struct backend_call *call, struct jv *host)
+{
+	struct span files = docker_state(call)->log_limits, size;
+	struct jv log = jv_object(), config = jv_object();
+
+	if (!span_cut(&files, ':', &size))
+		return;
+	jv_set(call->arena, &config, "max-file",
+	       jv_string(docker_text(call, "%.*s", SPAN_FMT(files))));
+	jv_set(call->arena, &config, "max-size",
+	       jv_string(docker_text(call, "%.*s", SPAN_FMT(size))));
+	jv_set(call->arena, &log, "Type", jv_string("json-file"));
+	jv_set(call->arena, &log, "Config", config);
+	jv_set(call->arena, host, "LogConfig", log);
+}
+
+static void write_labels_added(struct backend_call *call, struct jv *doc)
+{
+	const struct jv *added = &docker_state(call)->labels_added;
+	struct jv *labels = (struct jv *)jv_get(doc, "Labels");
+
+	for (size_t i = 0; added->kind == JV_OBJECT && i < added->count; i++)
+		jv_set_span(call->arena, labels, added->members[i].key, added->members[i].value);
+}
+
 /*
  * Made when it is sent, from the judged model and the answers that were judged
  * with it, so that what was given by a name goes out as what was found.
@@ -440,6 +499,8 @@ struct jv docker_create_document(struct backend_call *call)
 	if (st->image_by_id && *st->image_id)
 		jv_set(call->arena, &doc, "Image", jv_string(st->image_id));
 	docker_label(call, &doc, "Labels");
+	write_labels_added(call, &doc);
+	write_log_limits(call, &host);
 	if (st->image_pinned)
 		write_pinned(call, &doc);
 	write_mounts(call, &host, &mounts);

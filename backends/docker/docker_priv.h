@@ -166,6 +166,8 @@ struct docker_state {
 	const char *image_id;       /* create: what the reference resolved to */
 	bool image_by_id;           /* create: the id is sent, not the name */
 	const char *image_pinned;   /* create: what is sent instead of the name, or NULL */
+	struct span log_limits;     /* create: size:files that hardening adds; empty if none */
+	struct jv labels_added;     /* create: labels that hardening adds */
 	const char *created;        /* id of what was made */
 	struct jv sent;             /* create: the document that was sent */
 	size_t limit; /* container list: how many rows are asked for, where we leave out rows */

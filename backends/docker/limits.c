@@ -167,6 +167,8 @@ static void read_log(struct docker_reading *r)
 		return;
 	if (*driver)
 		docker_fact(r, "log.driver", jv_string(driver));
+	if (!r->made && *r->info->logging_driver)
+		docker_fact(r, "log.default", jv_string(r->info->logging_driver));
 	read_names(r, "LogConfig.Config", "log.options", false);
 }
 

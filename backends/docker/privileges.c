@@ -283,4 +283,8 @@ void docker_read_privileges(struct docker_reading *r)
 	read_groups(r);
 	docker_fact(r, "read_only", jv_bool(jv_true(r->host, "ReadonlyRootfs")));
 	docker_fact(r, "init", jv_bool(jv_true(r->host, "Init")));
+	if (!r->made)
+		docker_fact(r, "init_given",
+			    jv_bool(jv_get(r->host, "Init") != NULL &&
+				    jv_get(r->host, "Init")->kind == JV_BOOL));
 }

@@ -6,6 +6,15 @@
 
 local strength = { none = 0, process = 1, kernel = 2, vm = 3 }
 
+-- An option of harden = { ... }; `usual` is what holds where the table does not say it, and
+-- with harden = true.
+local function option(granted, name, usual)
+	if granted.harden == true then return usual end
+	local value = get(granted, "harden." .. name)
+	if value == nil then return usual end
+	return value
+end
+
 -- The runtimes that the profile prefers, else all of the engine's in order of name.
 local function candidates(isolation, preferred)
 	if #preferred > 0 then return preferred end
@@ -92,13 +101,46 @@ end
 
 -- What the gate closes needs room for what programs write; who asks for it himself makes his own.
 local function fill_read_only(w, granted)
-	if type(granted.harden) ~= "table" or not granted.harden.read_only then return end
+	if not option(granted, "read_only", false) then return end
 	if w.read_only ~= false then return end
 	local bytes = scratch_bytes
 	if granted.limits.memory and granted.limits.memory < bytes then bytes = granted.limits.memory end
 	change("read_only", true)
 	for _, place in ipairs({ "/tmp", "/run" }) do
 		if not is_mounted(w, place) then change("scratch", place .. ":" .. bytes) end
+	end
+end
+
+-- What a container writes to its output goes into a file on the host, and json-file alone
+-- keeps all of it. Where the engine's default is another driver, that is the operator's choice.
+local function bound_log(w, granted)
+	if not option(granted, "log_limits", true) then return end
+	local log = w.log or {}
+	if (log.driver or log.default) ~= "json-file" or #(log.options or "") > 0 then return end
+	if glob(granted.log_drivers, "json-file") then change("log.limits", "10m:3") end
+end
+
+-- An init of the engine's makes the program process 2; images with an init of their own
+-- (s6-overlay, systemd) do not start so. Hence only where the profile asks for it.
+local function add_init(w, granted)
+	if option(granted, "init", false) and w.init == false and w.init_given == false then
+		change("init", true)
+	end
+end
+
+-- The engine refuses to remove what it is to restart. Clients say false where nothing is said.
+local function add_auto_remove(w, granted)
+	if option(granted, "auto_remove", false) and w.auto_remove == false and w.restart == "no" then
+		change("auto_remove", true)
+	end
+end
+
+-- A label of that name in the request stays: it is judged as any label.
+local function add_labels(w, granted)
+	for label in each(option(granted, "labels", nil)) do
+		local given = false
+		for own in each(w.labels) do given = given or str.starts(label, (own.name or "") .. "=") end
+		if not given then change("label", label) end
 	end
 end
 
@@ -146,4 +188,8 @@ harden(function(req, granted)
 	fill_privileges(w, granted)
 	fill_limits(w, granted)
 	fill_read_only(w, granted)
+	bound_log(w, granted)
+	add_init(w, granted)
+	add_auto_remove(w, granted)
+	add_labels(w, granted)
 end)

@@ -81,6 +81,36 @@ def test_compose(place):
         raise Trouble(f"down left {left}")
 
 
+def test_compose_with_pinned_images(place):
+    folder = place.folder / "pinned"
+    folder.mkdir()
+    (folder / "docker-compose.yml").write_text(COMPOSE)
+
+    def compose(*arguments):
+        return place.run("docker-compose", "--no-ansi", *arguments, cwd=folder, env={
+            "COMPOSE_INTERACTIVE_NO_CLI": "1", "DOCKER_HOST": f"unix://{place.gate.folder}/pinned.sock"})
+
+    compose("up", "-d", "client").want(errors="Creating pinned_client_1 ... done")
+    ids = compose("ps", "-q").want().out.split()
+    for one in ids:
+        config, host = (json.loads(place.direct("inspect", "-f", "{{json .%s}}" % part, one).want().out)
+                        for part in ("Config", "HostConfig"))
+        if not config["Image"].startswith(APP + "@sha256:") or config["Labels"]["team.kind"] != "pinned":
+            raise Trouble(f"not pinned, or without its label: {config}")
+        if not host["Init"] or host["LogConfig"] != {"Type": "json-file", "Config": {"max-file": "3", "max-size": "10m"}}:
+            raise Trouble(f"not as the profile adds it: {host}")
+    again = compose("up", "-d", "client").want().errors
+    if "reating" in again or compose("ps", "-q").want().out.split() != ids or len(ids) != 2:
+        raise Trouble(f"up made containers anew, of {ids}: {again}")
+    if compose("ps").want().out.count(" Up ") != 2:
+        raise Trouble("compose ps does not find them")
+    name, tag = APP.rsplit(":", 1)
+    images = compose("images").want().out
+    if images.count("pinned_") != 2 or name not in images or f" {tag} " not in images:
+        raise Trouble(f"compose images: {images}")
+    compose("down", "-v", "-t", "0").want(errors="Removing network pinned_inner")
+
+
 @covers("I19")
 def test_compose_with_a_build(place):
     folder = place.folder / "built"

@@ -28,6 +28,8 @@ identity "builders" {{ uid = 0, profile = "builders" }}
 identity "tunnels" {{ uid = 0, profile = "tunnels" }}
 listener "builders" {{ socket = "{dir}/builders.sock", mode = "0666", backend = "engine", identities = {{ "builders" }} }}
 listener "tunnels" {{ socket = "{dir}/tunnels.sock", mode = "0666", backend = "engine", identities = {{ "tunnels" }} }}
+identity "pinned" {{ uid = 0, profile = "pinned" }}
+listener "pinned" {{ socket = "{dir}/pinned.sock", mode = "0666", backend = "engine", identities = {{ "pinned" }} }}
 listener "ryuk" {{ socket = "{dir}/own/ryuk.sock", mode = "0666", as = "tests" }}
 limits {{ {limits} }}
 """
@@ -57,7 +59,8 @@ class Place:
         profile = (HERE / "profile.lua").read_text().replace("@SHARE@", str(self.share))
         return gate.Gate(folder, CONFIG.format(dir=folder, engine=self.engine.socket,
                                                limits=limits), {"clients": profile, "builders": (HERE / "builders.lua").read_text(),
-                                                               "testcontainers": example})
+                                                               "testcontainers": example,
+                                                               "pinned": (HERE / "pinned.lua").read_text()})
 
     def start(self):
         self.engine.start().import_images()

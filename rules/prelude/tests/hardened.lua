@@ -16,6 +16,12 @@ return {
 		images = { "reg.example/team/*" }, operations = { "container.run" }, networks = { "agents" },
 		own_socket = true,
 	},
+	profile "adding" {
+		doc = "An init, removal and labels.",
+		images = { "reg.example/team/*" }, operations = { "container.run" },
+		labels = { "team" }, restart = { "always" },
+		harden = { init = true, auto_remove = true, labels = { team = "blue", tier = "low" } },
+	},
 	profile "open" {
 		doc = "The engine's own network.",
 		images = { "reg.example/team/*" }, operations = { "container.run" },

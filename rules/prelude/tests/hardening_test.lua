@@ -54,6 +54,25 @@ test "also beside a tmpfs of the request's own" {
 test "a profile with little memory makes little room" {
 	profile = "small", docker = { "run", "reg.example/team/app:1" }, expect = "allow",
 }
+test "a log driver that keeps files gets bounds, which nobody asked for" {
+	docker = { "run", "--log-driver", "json-file", "reg.example/team/app:1" }, expect = "allow",
+}
+test "bounds that are asked for are judged" {
+	docker = { "run", "--log-driver", "json-file", "--log-opt", "max-size=900g", "reg.example/team/app:1" },
+	reason = "log_driver",
+}
+test "what the profile adds needs no grant" {
+	profile = "adding", docker = { "run", "reg.example/team/app:1" }, expect = "allow",
+}
+test "a label of that name does, if the request has it" {
+	profile = "adding", docker = { "run", "--label", "tier=high", "reg.example/team/app:1" }, reason = "label",
+}
+test "and stays, where it is granted" {
+	profile = "adding", docker = { "run", "--label", "team=mine", "reg.example/team/app:1" }, expect = "allow",
+}
+test "a restart policy is not made removal" {
+	profile = "adding", docker = { "run", "--restart", "always", "reg.example/team/app:1" }, expect = "allow",
+}
 test "the default network stays where it is granted" {
 	profile = "open", docker = { "run", "reg.example/team/app:1" }, expect = "allow",
 }

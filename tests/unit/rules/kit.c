@@ -32,7 +32,7 @@ const char kit_create[] =
 	"\"links\":"
 	"[]},\"devices\":[],\"sysctls\":[],\"limits\":{\"memory\":1073741824,\"pids\":256,"
 	"\"lifted\":["
-	"]},\"restart\":\"no\",\"auto_remove\":true,\"log\":{\"driver\":\"json-file\",\"options\":["
+	"]},\"restart\":\"no\",\"auto_remove\":true,\"log\":{\"driver\":\"local\",\"options\":["
 	"]},"
 	"\"annotations\":[],\"storage_options\":[],\"labels\":[]}}";
 

@@ -74,6 +74,18 @@ static void children_only_tighten(void **state)
 		 "read_only = false is more than"},
 		{"harden", "{ read_only = true }", "false", "false is more than"},
 		{"harden", "{ read_only = false }", "false", "false is more than"},
+		{"harden", "true", "{ log_limits = false }", "log_limits = false is more than"},
+		{"harden", "{ log_limits = false }", "true", ""},
+		{"harden", "{ log_limits = false }", "{ log_limits = false }", ""},
+		{"harden", "false", "{ log_limits = false }", ""},
+		{"harden", "{ init = true }", "{ init = false }", "init = false is more than"},
+		{"harden", "{ auto_remove = true }", "{ read_only = true }", ""},
+		{"harden", "{ auto_remove = true }", "{ auto_remove = false }",
+		 "auto_remove = false is more than"},
+		{"harden", "{ labels = { a = \"1\" } }", "{ labels = { a = \"1\", b = \"2\" } }",
+		 ""},
+		{"harden", "{ labels = { a = \"1\" } }", "{ labels = { a = \"2\" } }",
+		 "a=2 is more than"},
 		{"local_images", "{ \"mine/*\" }", "{ \"mine/x:1\" }", ""},
 		{"local_images", "{ \"mine/*\" }", "{}", ""},
 		{"local_images", "{ \"mine/*\" }", "{ \"**\" }", "** is more than"},
@@ -169,6 +181,46 @@ static void what_is_hidden_stays_hidden(void **state)
 			 rows[i].parent, rows[i].child);
 		eng = kit_open(text);
 		CHECK_INT(text, rows[i].want, profile_hides(engine_profile(eng, "b")));
+		engine_close(eng);
+	}
+}
+
+/* What a parent fills in, a child that says something else fills in, too. */
+static void hardening_adds_up(void **state)
+{
+	static const struct {
+		const char *parent, *child, *want; /* want: settings.harden as JSON */
+	} rows[] = {
+		{"true", "true", "true"},
+		{"nil", "true", "true"},
+		{"true", "nil", "true"},
+		{"{ read_only = true }", "true",
+		 "{\"read_only\":true,\"log_limits\":true,\"init\":false,\"auto_remove\":false}"},
+		{"{ log_limits = false }", "{ init = true }",
+		 "{\"read_only\":false,\"log_limits\":true,\"init\":true,\"auto_remove\":false}"},
+		{"{ log_limits = false }", "{ log_limits = false, auto_remove = true }",
+		 "{\"read_only\":false,\"log_limits\":false,\"init\":false,\"auto_remove\":true}"},
+		{"{ labels = { a = \"1\" } }", "{ labels = { b = \"2\" } }",
+		 "{\"read_only\":false,\"log_limits\":true,\"init\":false,\"auto_remove\":false,"
+		 "\"labels\":[\"a=1\",\"b=2\"]}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char text[400], got[400];
+		struct engine *eng;
+		struct buf out;
+
+		snprintf(text, sizeof(text),
+			 "return { profile \"a\" { harden = %s }, profile \"b\" { extends = \"a\", "
+			 "harden = %s } }",
+			 rows[i].parent, rows[i].child);
+		eng = kit_open(text);
+		buf_init(&out, sizeof(got) - 1);
+		jv_write(&out, jv_get(profile_settings(engine_profile(eng, "b")), "harden"));
+		snprintf(got, sizeof(got), "%.*s", SPAN_FMT(buf_span(&out)));
+		CHECK_STR(text, rows[i].want, got);
+		buf_fini(&out);
 		engine_close(eng);
 	}
 }
@@ -331,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(children_only_tighten),
 		cmocka_unit_test(what_is_hidden_stays_hidden),
+		cmocka_unit_test(hardening_adds_up),
 		cmocka_unit_test(what_is_not_said_is_inherited),
 		cmocka_unit_test(a_child_without_a_way_out_has_no_networks),
 		cmocka_unit_test(circles_and_long_chains_do_not_load),
