@@ -54,7 +54,7 @@ test "also beside a tmpfs of the request's own" {
 test "a profile with little memory makes little room" {
 	profile = "small", docker = { "run", "reg.example/team/app:1" }, expect = "allow",
 }
-test "a log driver that keeps files gets bounds, which nobody asked for" {
+test "log files get bounds that nobody asked for" {
 	docker = { "run", "--log-driver", "json-file", "reg.example/team/app:1" }, expect = "allow",
 }
 test "bounds that are asked for are judged" {
