@@ -57,6 +57,8 @@ def suites(long):
         Suite("checker", [tests / "checker/run"], 300, GCC, quick=False, env=gcc),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
+        Suite("soak", [tests / "soak/run", "--seconds", "1800" if long else "60"],
+              2400 if long else 240, GCC, quick=False, env=gcc),
         Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else [])], 300, GCC,
               quick=False, env=gcc),
         Suite("quickstart", [ROOT / "examples/quickstart", "--check"], 240, quick=False),
