@@ -3,7 +3,7 @@
 
 #include "gate/base/auto.h"
 #include "gate/base/io.h"
-#include "gate/nearest.h"
+#include "gate/base/nearest.h"
 #include "gate/privs.h"
 #include "gate/profile_folder.h"
 #include "rules/engine.h"
@@ -163,14 +163,14 @@ static int load_sources(struct reader *r, struct err *err)
 static int check_profile(const struct engine *eng, const struct reader *r, const char *word,
 			 const char *name, const char *profile, struct err *err)
 {
-	struct nearest near = nearest_to(profile);
+	struct nearest near = nearest_to(span_of(profile));
 	char hint[NEAREST_TEXT_MAX];
 	const struct profile *p;
 
 	if (engine_profile(eng, profile))
 		return 0;
 	for (size_t i = 0; (p = engine_profile_at(eng, i)); i++)
-		nearest_try(&near, profile_name(p));
+		nearest_offer(&near, profile_name(p));
 	return err_set(err, ERR_CONFIG, "%s: %s \"%s\": no profile is called '%s'%s", r->path, word,
 		       name, profile, nearest_text(&near, hint));
 }

@@ -3,9 +3,9 @@
 
 #include "audit/verify.h"
 #include "gate/base/jv.h"
+#include "gate/base/nearest.h"
 #include "gate/http_get.h"
 #include "gate/ledger.h"
-#include "gate/nearest.h"
 #include "gate/serve.h"
 
 #include <inttypes.h>
@@ -178,13 +178,13 @@ static int check_owner(const struct adopting *a, struct err *err)
 {
 	const struct proxy_conf *p = &a->config->proxy;
 	const char *owner = a->args->owner, *at = strchr(owner, '@');
-	struct nearest near = nearest_to(owner);
+	struct nearest near = nearest_to(span_of(owner));
 	char hint[NEAREST_TEXT_MAX];
 
 	for (size_t i = 0; i < p->identity_count; i++) {
 		if (strcmp(p->identities[i].owner, owner) == 0)
 			return 0;
-		nearest_try(&near, p->identities[i].owner);
+		nearest_offer(&near, p->identities[i].owner);
 	}
 	for (size_t i = 0; at && strncmp(owner, "uid-", 4) == 0 && i < p->listener_count; i++)
 		if (strcmp(p->listeners[i].callers, at + 1) == 0 &&

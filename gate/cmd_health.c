@@ -2,8 +2,8 @@
 
 #include "backends/backend.h"
 #include "gate/base/jv.h"
+#include "gate/base/nearest.h"
 #include "gate/http_get.h"
-#include "gate/nearest.h"
 #include "gate/serve.h"
 
 #include <string.h>
@@ -17,14 +17,14 @@ static const struct conf_listener *find_listener(const struct proxy_conf *p, con
 						 struct err *err)
 {
 	char hint[NEAREST_TEXT_MAX];
-	struct nearest near = nearest_to(name ? name : "");
+	struct nearest near = nearest_to(span_of(name ? name : ""));
 
 	for (size_t i = 0; i < p->listener_count; i++) {
 		if (p->listeners[i].metrics || *p->listeners[i].tcp)
 			continue;
 		if (!name || strcmp(p->listeners[i].name, name) == 0)
 			return &p->listeners[i];
-		nearest_try(&near, p->listeners[i].name);
+		nearest_offer(&near, p->listeners[i].name);
 	}
 	err_set(err, ERR_INPUT, "no listener is called '%s'%s", name, nearest_text(&near, hint));
 	return NULL;

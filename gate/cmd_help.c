@@ -1,8 +1,8 @@
 #include "gate/command.h"
 
+#include "gate/base/nearest.h"
 #include "gate/config.h"
 #include "gate/lint.h"
-#include "gate/nearest.h"
 #include "gate/privs.h"
 #include "rules/operation.h"
 
@@ -114,14 +114,14 @@ static bool family_help(const char *topic, FILE *out)
 static int unknown_topic(const char *topic)
 {
 	char hint[NEAREST_TEXT_MAX];
-	struct nearest near = nearest_to(topic);
+	struct nearest near = nearest_to(span_of(topic));
 	const struct command *c;
 	struct err err = {0};
 
 	for (size_t i = 0; (c = command_at(i)); i++)
-		nearest_try(&near, command_name(c));
+		nearest_offer(&near, command_name(c));
 	for (size_t i = 0; i < TABLES; i++)
-		nearest_try(&near, tables[i].name);
+		nearest_offer(&near, tables[i].name);
 	err_set(&err, ERR_INPUT,
 		"there is no help on '%s'%s; 'sallyport help' lists verbs and tables", topic,
 		nearest_text(&near, hint));

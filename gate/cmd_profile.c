@@ -1,7 +1,7 @@
 #include "gate/command.h"
 
 #include "gate/base/jv.h"
-#include "gate/nearest.h"
+#include "gate/base/nearest.h"
 #include "gate/serve.h"
 #include "rules/engine.h"
 
@@ -140,12 +140,12 @@ static void print_rules(const struct engine *eng, const struct profile *p)
 static int show(const struct engine *eng, const struct args *args, struct arena *a)
 {
 	const struct profile *p = engine_profile(eng, args->rest[0]), *other;
-	struct nearest near = nearest_to(args->rest[0]);
+	struct nearest near = nearest_to(span_of(args->rest[0]));
 	char hint[NEAREST_TEXT_MAX];
 
 	if (!p) {
 		for (size_t i = 0; (other = engine_profile_at(eng, i)); i++)
-			nearest_try(&near, profile_name(other));
+			nearest_offer(&near, profile_name(other));
 		fprintf(stderr, "sallyport: no profile is called '%s'%s\n", args->rest[0],
 			nearest_text(&near, hint));
 		return EXIT_NO;

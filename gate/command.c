@@ -1,6 +1,6 @@
 #include "gate/command.h"
 
-#include "gate/nearest.h"
+#include "gate/base/nearest.h"
 
 #include <assert.h>
 #include <string.h>
@@ -92,9 +92,9 @@ static int unknown_verb(int argc, char *const *argv, struct err *err)
 	struct nearest near;
 
 	snprintf(typed, sizeof(typed), "%s%s%s", argv[0], pair ? " " : "", pair ? argv[1] : "");
-	near = nearest_to(typed);
+	near = nearest_to(span_of(typed));
 	for (size_t i = 0; i < COMMANDS; i++)
-		nearest_try(&near, commands[i].name);
+		nearest_offer(&near, commands[i].name);
 	return err_set(err, ERR_INPUT, "no verb is called '%s'%s; 'sallyport help' lists them",
 		       typed, nearest_text(&near, hint));
 }
@@ -180,10 +180,10 @@ static int unknown_option(const struct command *c, const char *word, struct err 
 	struct nearest near;
 
 	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(word, "="), word);
-	near = nearest_to(typed + strspn(typed, "-"));
+	near = nearest_to(span_of(typed + strspn(typed, "-")));
 	for (size_t i = 0; i < OPTIONS; i++)
 		if (has_option(c, &options[i]))
-			nearest_try(&near, options[i].name);
+			nearest_offer(&near, options[i].name);
 	return err_set(err, ERR_INPUT, "'%s' has no option '%s'%s", c->name, typed,
 		       nearest_text(&near, hint));
 }

@@ -1,7 +1,7 @@
 #include "gate/config_priv.h"
 
 #include "backends/backend.h"
-#include "gate/nearest.h"
+#include "gate/base/nearest.h"
 
 #include <grp.h>
 #include <pwd.h>
@@ -372,10 +372,10 @@ static int unknown_key(const struct config_entry *e, const char *word, struct sp
 	struct nearest near;
 
 	snprintf(typed, sizeof(typed), "%.*s", SPAN_FMT(key));
-	near = nearest_to(typed);
+	near = nearest_to(span_of(typed));
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i].word, word) == 0)
-			nearest_try(&near, rows[i].key);
+			nearest_offer(&near, rows[i].key);
 	return config_wrong(e, err, "there is no key '%s'%s", typed, nearest_text(&near, hint));
 }
 
@@ -383,11 +383,11 @@ static int wrong_kind(const struct config_entry *e, const struct config_row *row
 		      const struct jv *v, struct err *err)
 {
 	char text[64], hint[NEAREST_TEXT_MAX];
-	struct nearest near = nearest_to(v->kind == JV_STRING ? v->str.at : "");
+	struct nearest near = nearest_to(span_of(v->kind == JV_STRING ? v->str.at : ""));
 
 	if (row->kind == KIND_KIND)
 		for (const struct backend_ops *const *o = backend_all(); *o; o++)
-			nearest_try(&near, (*o)->kind);
+			nearest_offer(&near, (*o)->kind);
 	if (row->kind == KIND_TOKEN) /* what stands there may be the token itself */
 		return config_wrong(e, err, "%s must be %s", row->key, kinds[row->kind].text);
 	return config_wrong(e, err, "%s must be %s, not %s%s", row->key, kinds[row->kind].text,

@@ -1,6 +1,6 @@
 #include "gate/config_priv.h"
 
-#include "gate/nearest.h"
+#include "gate/base/nearest.h"
 
 #include <grp.h>
 #include <libgen.h>
@@ -258,7 +258,7 @@ static int find_backend(const struct building *b, const struct config_entry *e, 
 	const struct proxy_conf *p = &b->to->proxy;
 	const char *name = jv_str(e->value, "backend", NULL);
 	char hint[NEAREST_TEXT_MAX];
-	struct nearest near = nearest_to(name ? name : "");
+	struct nearest near = nearest_to(span_of(name ? name : ""));
 
 	if (!name && p->backend_count == 1) {
 		*ret = 0;
@@ -271,7 +271,7 @@ static int find_backend(const struct building *b, const struct config_entry *e, 
 			*ret = i;
 			return 0;
 		}
-		nearest_try(&near, p->backends[i].name);
+		nearest_offer(&near, p->backends[i].name);
 	}
 	return config_wrong(e, err, "no backend is called '%s'%s", name, nearest_text(&near, hint));
 }
@@ -281,14 +281,14 @@ static int find_identity(const struct building *b, const struct config_entry *e,
 {
 	const struct proxy_conf *p = &b->to->proxy;
 	char hint[NEAREST_TEXT_MAX];
-	struct nearest near = nearest_to(name);
+	struct nearest near = nearest_to(span_of(name));
 
 	for (size_t i = 0; i < p->identity_count; i++) {
 		if (strcmp(p->identities[i].name, name) == 0) {
 			*ret = i;
 			return 0;
 		}
-		nearest_try(&near, p->identities[i].name);
+		nearest_offer(&near, p->identities[i].name);
 	}
 	return config_wrong(e, err, "no identity is called '%s'%s", name,
 			    nearest_text(&near, hint));
@@ -500,14 +500,14 @@ static int find_listener(const struct building *b, const struct config_entry *e,
 			 const struct conf_listener **ret, struct err *err)
 {
 	char hint[NEAREST_TEXT_MAX];
-	struct nearest near = nearest_to(name);
+	struct nearest near = nearest_to(span_of(name));
 
 	for (size_t i = 0; i < b->to->proxy.listener_count; i++) {
 		if (strcmp(b->to->listeners[i].name, name) == 0) {
 			*ret = &b->to->listeners[i];
 			return 0;
 		}
-		nearest_try(&near, b->to->listeners[i].name);
+		nearest_offer(&near, b->to->listeners[i].name);
 	}
 	return config_wrong(e, err, "own_socket: no listener is called '%s'%s", name,
 			    nearest_text(&near, hint));

@@ -2,8 +2,8 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
+#include "gate/base/nearest.h"
 #include "gate/docker_cli.h"
-#include "gate/nearest.h"
 #include "rules/luadata.h"
 
 #include <limits.h>
@@ -64,12 +64,12 @@ static struct jv copied(struct arena *a, const struct jv *v)
 static int check_keys(const struct reading *r, const struct jv *row)
 {
 	for (size_t i = 0; i < row->count; i++) {
-		struct nearest near = nearest_to(row->members[i].key.at);
+		struct nearest near = nearest_to(span_of(row->members[i].key.at));
 		char hint[NEAREST_TEXT_MAX];
 		size_t k = 0;
 
 		while (k < KEYS && !span_is(row->members[i].key, keys[k].name))
-			nearest_try(&near, keys[k++].name);
+			nearest_offer(&near, keys[k++].name);
 		if (k == KEYS)
 			return err_set(r->err, ERR_CONFIG,
 				       "%s:%d: a test says nothing called '%s'%s", r->file->name,

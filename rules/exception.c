@@ -1,6 +1,7 @@
 #include "rules/engine_priv.h"
 
 #include "gate/base/clock.h"
+#include "gate/base/nearest.h"
 #include "rules/library_priv.h"
 #include "rules/match_priv.h"
 #include "rules/tree_priv.h"
@@ -174,7 +175,7 @@ static bool names_check(const struct engine *eng, const char *rule)
 static int unknown_rule(const struct engine *eng, const struct profile *p,
 			const struct exception *x, struct err *err)
 {
-	struct nearest near = {.word = span_of(x->rule)};
+	struct nearest near = nearest_to(span_of(x->rule));
 
 	for (size_t i = 0; i < eng->check_count; i++)
 		nearest_offer(&near, eng->items[i].name);

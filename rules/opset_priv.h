@@ -37,16 +37,4 @@ bool op_set_covers(const struct op_set *outer, const struct op_set *inner);
 /* The word that is spelt most like the given one, or NULL if none is near. */
 const char *op_word_nearest(struct span word);
 
-/*
- * Keeps the best of the candidates offered so far: start with {.word = w}.
- * What differs in more than a third of its letters is not near.
- */
-struct nearest {
-	struct span word;
-	const char *best; /* NULL if none is near */
-	size_t distance;
-};
-
-void nearest_offer(struct nearest *n, const char *candidate);
-
 #endif

@@ -1,5 +1,7 @@
 #include "rules/engine_priv.h"
 
+#include "gate/base/nearest.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@ static struct profile *find(const struct engine *eng, const char *name)
 static int unknown_parent(const struct engine *eng, const struct profile *p, const char *name,
 			  struct err *err)
 {
-	struct nearest near = {.word = span_of(name)};
+	struct nearest near = nearest_to(span_of(name));
 
 	for (size_t i = 0; i < eng->profile_count; i++)
 		if (eng->profiles[i] != p)
@@ -120,7 +122,7 @@ static enum rule_mode mode_named(const struct jv *word)
 static int unknown_check(const struct engine *eng, const struct profile *p, struct span name,
 			 struct err *err)
 {
-	struct nearest near = {.word = name};
+	struct nearest near = nearest_to(name);
 
 	for (size_t i = 0; i < eng->check_count; i++)
 		nearest_offer(&near, eng->items[i].name);

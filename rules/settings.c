@@ -1,5 +1,6 @@
 #include "rules/settings_priv.h"
 
+#include "gate/base/nearest.h"
 #include "rules/decision.h"
 #include "rules/hide.h"
 #include "rules/match_priv.h"
@@ -208,7 +209,7 @@ static int capability_entry(struct checking *c, struct jv *entry)
 		name += 4;
 	if (strcmp(name, "ALL") == 0)
 		return err_set(c->err, ERR_CONFIG, "ALL cannot be granted; name each capability");
-	near = (struct nearest){.word = span_of(name)};
+	near = nearest_to(span_of(name));
 	for (size_t i = 0; i < sizeof(capabilities) / sizeof(*capabilities); i++) {
 		nearest_offer(&near, capabilities[i]);
 		if (strcmp(name, capabilities[i]) != 0)
@@ -644,7 +645,7 @@ static const struct setting *find(struct span name)
 
 static int unknown_setting(const struct place *at, struct span name, struct err *err)
 {
-	struct nearest near = {.word = name};
+	struct nearest near = nearest_to(name);
 	struct buf known;
 
 	buf_init(&known, 1024);

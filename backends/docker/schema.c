@@ -1,5 +1,7 @@
 #include "backends/docker/docker_priv.h"
 
+#include "gate/base/nearest.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -119,47 +121,16 @@ static const struct docker_field *folded_field(enum docker_schema schema, struct
 
 /* --- hints --- */
 
-#define DISTANCE_MAX 40 /* longer names get no hint */
-#define HINTS_MAX    8  /* for so many keys of one request; finding one is dear */
-
-static size_t distance(struct span a, const char *b)
-{
-	size_t row[DISTANCE_MAX + 1], len = strlen(b);
-
-	if (a.len > DISTANCE_MAX || len > DISTANCE_MAX)
-		return DISTANCE_MAX;
-	for (size_t k = 0; k <= len; k++)
-		row[k] = k;
-	for (size_t i = 0; i < a.len; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i + 1;
-		for (size_t k = 0; k < len; k++) {
-			size_t best = diagonal + (a.at[i] != b[k]);
-
-			diagonal = row[k + 1];
-			best = best < diagonal + 1 ? best : diagonal + 1;
-			row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
-		}
-	}
-	return row[len];
-}
+#define HINTS_MAX 8 /* for so many keys of one request; finding one is dear */
 
 static const char *nearest(enum docker_schema schema, struct span key)
 {
 	struct range range = range_of(schema);
-	const char *best = NULL;
-	size_t least = key.len / 2 + 1;
+	struct nearest near = nearest_to(key);
 
-	for (size_t i = range.first; i < range.first + range.count; i++) {
-		size_t d = distance(key, rows[i].field.name);
-
-		if (d >= least)
-			continue;
-		least = d;
-		best = rows[i].field.name;
-	}
-	return best;
+	for (size_t i = range.first; i < range.first + range.count; i++)
+		nearest_offer(&near, rows[i].field.name);
+	return near.best;
 }
 
 /* --- checking --- */

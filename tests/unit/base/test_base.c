@@ -10,6 +10,7 @@
 #include "gate/base/hash.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
+#include "gate/base/nearest.h"
 #include "gate/base/span.h"
 #include "gate/base/uuid.h"
 
@@ -254,6 +255,37 @@ static void times_are_read(void **state)
 			  clock_parse(rows[i].text, strlen(rows[i].text)));
 }
 
+/* A third of a name's letters may be wrong; what is further away is a guess, and none is made. */
+static void the_nearest_name_is_found(void **state)
+{
+	static const char *const known[] = {"socket", "owner",   "group",
+					    "mode",   "backend", "volume.create"};
+	static const struct {
+		const char *typed, *want;
+	} cases[] = {
+		{"sockt", "socket"},
+		{"sokcet", "socket"},
+		{"Mode", "mode"},
+		{"bakcend", "backend"},
+		{"grp", "group"},
+		{"x", ""},
+		{"zzzzz", ""},
+		{"", ""},
+		{"volkreat", ""},
+		{"volume.crate", "volume.create"},
+		{"socketsocketsocketsocketsocketsocketsocketsocket1", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct nearest near = nearest_to(span_of(cases[i].typed));
+
+		for (size_t j = 0; j < sizeof(known) / sizeof(*known); j++)
+			nearest_offer(&near, known[j]);
+		CHECK_STR(cases[i].typed, cases[i].want, near.best ? near.best : "");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +298,7 @@ int main(void)
 		cmocka_unit_test(descriptors_travel),
 		cmocka_unit_test(hashes_and_ids),
 		cmocka_unit_test(time_is_written_in_utc),
+		cmocka_unit_test(the_nearest_name_is_found),
 		cmocka_unit_test(log_lines_are_clean_and_few),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
-/* Verbs and options are found, checked, and explained; what is mistyped names the nearest. */
+/* Verbs and options are found, checked, and explained. */
 #include "gate/command.h"
-#include "gate/nearest.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -158,28 +157,6 @@ static void values_arrive(void **state)
 	CHECK_INT("no help", false, args.help);
 }
 
-static void names_the_nearest(void **state)
-{
-	static const char *const known[] = {"socket", "owner", "group", "mode", "backend"};
-	static const struct {
-		const char *typed, *want;
-	} cases[] = {
-		{"sockt", "socket"}, {"sokcet", "socket"},
-		{"Mode", "mode"},    {"bakcend", "backend"},
-		{"grp", "group"},    {"x", ""},
-		{"zzzzz", ""},       {"", ""},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct nearest near = nearest_to(cases[i].typed);
-
-		for (size_t j = 0; j < sizeof(known) / sizeof(*known); j++)
-			nearest_try(&near, known[j]);
-		CHECK_STR(cases[i].typed, cases[i].want, near.best ? near.best : "");
-	}
-}
-
 /* The help of a verb shows each of its options. */
 static void help_is_made_from_the_table(void **state)
 {
@@ -211,7 +188,6 @@ int main(void)
 		cmocka_unit_test(finds_verbs),
 		cmocka_unit_test(parses_options),
 		cmocka_unit_test(values_arrive),
-		cmocka_unit_test(names_the_nearest),
 		cmocka_unit_test(help_is_made_from_the_table),
 	};
 
