@@ -3,6 +3,7 @@
 import json
 import re
 
+import prepared
 from kit import wire
 from kit.proc import Trouble
 
@@ -13,6 +14,10 @@ UNREADABLE = {
     "malformed", "framing", "header", "method", "path", "version", "query", "unknown_endpoint",
     "content_type", "upgrade", "json_empty", "json_syntax", "json_encoding", "json_duplicate",
     "json_limit", "json_trailing", "json_type", "json_key_case", "json_unknown", "flat_hostconfig"}
+
+
+# Granted by their name alone.
+WITHOUT_FACTS = {"rename", "disconnect"}
 
 
 class Log:
@@ -113,8 +118,21 @@ class Exchange:
         self.gate, self.engine, self.log = Side(gate), Side(engine), Log(log)
         self.engine_path, self.oracle, self.registry = engine, oracle, registry
         self.compare = compare   # the module that compares what is no container
+        self.prepared = prepared.Check(oracle, self.engine, compare.both)
+        self.tamper = None       # a mistake of tamper.py; it answers whether it changed anything
+        self.tampered = False
+        self.mine = ""           # a running container of the gate's caller
 
     def run(self, request):
+        if request.kind not in prepared.KINDS:
+            return self._run(request, None)
+        try:
+            before = prepared.prepare(request, self.engine, self.mine)
+            return self._run(request, before) if before else Result()
+        finally:
+            prepared.clean(request, self.engine)
+
+    def _run(self, request, before):
         result = Result()
         head, body = self.gate.send(request.bytes(), request.method)
         record = self._record(head)
@@ -124,7 +142,7 @@ class Exchange:
             result.reason = record.get("reason") or record["type"]
         else:
             result.forwarded = True
-            self._look(request, head, body, record, result)
+            self._look(request, head, body, record, result, before)
         if result.reason in UNREADABLE:
             result.beside = self._send_beside(request)
             if request.group == "plain" and "\\u0000" not in request.document().decode("utf-8", "replace") \
@@ -139,15 +157,18 @@ class Exchange:
 
     # --- what was made through the gate ---
 
-    def _look(self, request, head, body, record, result):
+    def _look(self, request, head, body, record, result, before):
         document = _parsed(request.document())
         workload = (record.get("facts") or {}).get("workload")
         refused = re.findall(r"- (\S+?)(?: = .*?)?: (.*?) \[not_as_judged", body.decode("utf-8", "replace"))
         if refused and document.get("Image"):
             result.differences = [(f"not as judged: {re.sub('[0-9]+', 'N', field)}", text)
                                   for field, text in refused]
-        elif workload is None and not record.get("trunc"):
+        elif workload is None and request.kind not in WITHOUT_FACTS and not record.get("trunc"):
             result.differences = [("allowed without facts", json.dumps(record)[:500])]
+        elif request.kind in prepared.KINDS:
+            result.made = head.status < 300
+            result.differences = self.prepared(request, before, head.status, workload)
         elif request.kind == "pull":
             result.made = True
             result.differences = self._pulled(request, workload)
@@ -166,6 +187,7 @@ class Exchange:
         status, doc = self.engine.ask("GET", f"/containers/{made['Id']}/json")
         if status != 200:
             return [("what was made is not there", made["Id"])]
+        self.tampered = bool(self.tamper and self.tamper(doc, workload))
         found = self.oracle.container(doc, workload, document)
         found += self.oracle.owned(doc["Config"]["Labels"], record["id"], OWNER)
         for mount in workload["mounts"]:

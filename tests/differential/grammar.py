@@ -5,15 +5,20 @@ import re
 import urllib.parse
 
 import mutate
+import prepared
 import text
 import values
 
-KINDS = [("create", 66), ("volume", 12), ("exec", 14), ("pull", 6), ("network", 2)]
+# Networks are few and dear, and engines run out of addresses: one request in fifty, 200 a run.
+NETWORK_EVERY, NETWORKS_MAX = 50, 200
+KINDS = [("create", 62), ("volume", 10), ("exec", 12), ("pull", 5), ("update", 3),
+         ("rename", 2), ("start", 1), ("restart", 0.5), ("connect", 1), ("disconnect", 0.5),
+         ("exec start", 1)]
 SCHEMA = {"create": "CONFIG", "volume": "VOLUME", "exec": "EXEC", "network": "NETWORK"}
 # Of each schema: what is nearly always there, and how often anything else is.
 ALWAYS = {"CONFIG": {"Image": 0.98, "HostConfig": 0.85, "NetworkingConfig": 0.08},
           "VOLUME": {"Name": 0.95}, "EXEC": {"Cmd": 0.97}, "NETWORK": {"Name": 0.98}}
-SOMETIMES = {"CONFIG": 0.05, "HOST": 0.045, "VOLUME": 0.4, "EXEC": 0.2, "NETWORK": 0.2,
+SOMETIMES = {"CONFIG": 0.05, "UPDATE": 0.15, "HOST": 0.045, "VOLUME": 0.4, "EXEC": 0.2, "NETWORK": 0.2,
              "NETWORKING": 0.9}
 
 
@@ -26,6 +31,7 @@ class Request:
         self.tree = None  # what the body is made of; None: the body stands as it is
         self.body = b""
         self.fresh = ""
+        self.base = None   # what is made beside the gate before the request
         self.chunked = False
 
     @property
@@ -116,10 +122,16 @@ def _head(rng, w, request):
 def make(seed, number, w, schemas):
     rng = random.Random(f"{seed}:{number}")
     kind = rng.choices([name for name, _ in KINDS], [weight for _, weight in KINDS])[0]
+    if number % NETWORK_EVERY == 0 and number < NETWORK_EVERY * NETWORKS_MAX:
+        kind = "network"
     request = Request(kind)
     request.fresh = w.fresh = f"df{number}"
     if kind == "pull":
         _pull(rng, w, request)
+        return request
+    if kind in prepared.KINDS:
+        document = prepared.make(rng, w, request, lambda schema: _body(rng, w, schemas, schema))
+        request.tree = None if document is None else text.of(document)
         return request
     request.path = {"create": "/containers/create", "volume": "/volumes/create",
                     "network": "/networks/create", "exec": f"/containers/{w.mine}/exec"}[kind]

@@ -368,11 +368,11 @@ class Oracle:
         made = {claim[:3] if claim[0] == "namespace" and claim[1] in hidden else claim for claim in made}
         judged = {claim[:3] if claim[0] == "namespace" and claim[1] in hidden else claim
                   for claim in judged}
-        judged = {claim for claim in judged if claim in made or not self._is_idle(claim, doc)}
-        return _both("", made, judged) + self._unexplained(doc, request) + self._values(doc, request)
+        judged = {claim for claim in judged if claim in made or not self.is_idle(claim, doc)}
+        return both("", made, judged) + self._unexplained(doc, request) + self._values(doc, request)
 
     @staticmethod
-    def _is_idle(claim, doc):
+    def is_idle(claim, doc):
         """Judged although this engine does nothing with it, which is no less safe."""
         host = doc["HostConfig"]
         return (claim[0] == "annotation" and "Annotations" not in host
@@ -448,7 +448,7 @@ def volume(doc, workload):
     if workload.get("name"):
         made.add(("name", doc["Name"]))
         judged.add(("name", workload["name"]))
-    return _both("volume", made, judged)
+    return both("volume", made, judged)
 
 
 def network(doc, workload):
@@ -467,7 +467,7 @@ def network(doc, workload):
                if not one.startswith("IPAM.") and one not in ("EnableIPv4",)}
     judged |= {("label", one["name"]) for one in workload["labels"]}
     judged |= {("label", "sallyport.owner"), ("label", "sallyport.decision")}
-    return _both("network", made, judged)
+    return both("network", made, judged)
 
 
 def execution(doc, workload, request):
@@ -482,10 +482,10 @@ def execution(doc, workload, request):
         made.add(("command", process["entrypoint"], *(process["arguments"] or [])))
     if bool(process["tty"]) != bool(request.get("Tty")):
         made.add(("tty", process["tty"]))
-    return _both("exec", made, judged)
+    return both("exec", made, judged)
 
 
-def _both(what, made, judged):
+def both(what, made, judged):
     found = []
     for side, claims in (("engine has", made - judged), ("facts have", judged - made)):
         found += [(f"{what} {claim[0]}: only the {side} it".lstrip(), repr(claim))

@@ -58,13 +58,23 @@ def objects(root):
     return [node for node in nodes(root) if isinstance(node, Obj) and node.members]
 
 
-def smaller(root):
-    """Copies of the tree with one thing less each, big pieces first."""
-    for place, node in enumerate(nodes(root)):
-        count = len(node.members) if isinstance(node, Obj) else \
-            len(node.items) if isinstance(node, Arr) else 0
-        for i in range(count):
-            less = copy.deepcopy(root)
-            same = next(one for k, one in enumerate(nodes(less)) if k == place)
-            del (same.members if isinstance(same, Obj) else same.items)[i]
-            yield less
+def pieces(root):
+    """How many things one can be taken out of it, big ones first: see without()."""
+    return sum(1 for _ in nodes(root)) - 1
+
+
+def without(root, number):
+    """A copy that lacks piece `number`, and all below it."""
+    less = copy.deepcopy(root)
+    level = [less]
+    while level:
+        below = []
+        for node in level:
+            some = node.members if isinstance(node, Obj) else node.items if isinstance(node, Arr) else []
+            if number < len(some):
+                del some[number]
+                return less
+            number -= len(some)
+            below += [one[1] if isinstance(node, Obj) else one for one in some]
+        level = below
+    raise IndexError(number)

@@ -41,7 +41,18 @@ def modes(w):
             "HOST", "default", "host ", f"container:{w.mine[:12]}:x"]
 
 
+def likely(w):
+    """Sources and targets with which a container comes to life: with all others few do."""
+    base = w.folder
+    return ([f"{base}/a", f"{base}/./a/../a/", f"{base}//a", f"{base}/link", f"{base}/file", "/etc", "df-mine",
+             w.fresh], ["/data", "/data/", "/w/../etc", "/a//b", "/./c"])
+
+
 def binds(rng, w):
+    if rng.random() < 0.6:
+        sources_, targets = likely(w)
+        word = rng.choice(["", "", ":ro", ":rw", ":z", ":rslave", ":rshared", ":rprivate", ":ro,z"])
+        return f"{rng.choice(sources_)}:{rng.choice(targets)}{word}"
     word = rng.choice(["ro", "rw", "", "z", "Z", "ro,z", "rslave", "rshared", "rprivate", "private",
                        "nocopy", "cached", "ro,rw", "RO", "ro,ro", "noexec", "bind", "volume-nocopy",
                        "rw,rslave", "copy"])
@@ -79,6 +90,12 @@ def images(w):
 
 
 def mount(rng, w):
+    if rng.random() < 0.4:
+        sources_, targets = likely(w)
+        source = rng.choice(sources_)
+        return {"Type": "bind" if source.startswith("/") else "volume", "Source": source,
+                "Target": rng.choice(targets), **rng.choice([
+                    {}, {}, {"ReadOnly": True}, {"ReadOnly": False}])}
     kind = rng.choice(["bind", "volume", "tmpfs", "bind", "volume", "tmpfs", "image", "npipe",
                        "cluster", "Bind", ""])
     ret = {"Type": kind, "Target": rng.choice(PATHS)}
