@@ -8,6 +8,7 @@
 #define SIZE_MAX_OCTAL 077777777777ull
 
 static const char zeros[2 * TAR_BLOCK];
+static const char magic[8] = {'u', 's', 't', 'a', 'r', '\0', '0', '0'};
 
 /* Digits and a NUL, which fill the field. */
 static void put_octal(char *field, int digits, uint64_t value)
@@ -39,7 +40,7 @@ static void put_head(struct buf *out, const struct tar_entry *e)
 	memset(head + 148, ' ', 8);
 	head[156] = e->type;
 	put_text(head + 157, 100, e->link);
-	memcpy(head + 257, "ustar\00000", 8);
+	memcpy(head + 257, magic, sizeof(magic));
 	put_octal(head + 329, 7, 0);
 	put_octal(head + 337, 7, 0);
 	for (size_t i = 0; i < sizeof(head); i++)
