@@ -235,7 +235,8 @@ static void read_endpoints(struct docker_reading *r, const char *mode)
 		add_endpoint(r, name, is_mine(r->call, key), settings,
 			     docker_text(r->call, "NetworkingConfig.EndpointsConfig.%s", key));
 	}
-	if (*mac && !r->made) {
+	/* Of an existing container, too, this is what was asked for. */
+	if (*mac) {
 		struct jv settings = jv_array();
 
 		jv_push(r->call->arena, &settings, jv_string("MacAddress"));

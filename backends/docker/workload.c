@@ -98,6 +98,24 @@ static void read_command(struct docker_reading *r)
 	docker_fact(r, "command.healthcheck", jv_bool(checks));
 }
 
+/* An engine calls a container by its id; one in another network's name space by what that one is
+ * called. */
+static bool is_engines_hostname(const struct docker_reading *r, const char *name)
+{
+	const char *mode = jv_str(r->host, "NetworkMode", "");
+
+	return r->made && (!r->id || strncmp(r->id, name, strlen(name)) == 0 ||
+			   strcmp(mode, "host") == 0 || strncmp(mode, "container:", 10) == 0);
+}
+
+static void read_hostname(struct docker_reading *r)
+{
+	const char *name = jv_str(r->config, "Hostname", "");
+
+	if (*name && !is_engines_hostname(r, name))
+		docker_fact(r, "hostname", jv_string(name));
+}
+
 static void read_identity(struct docker_reading *r)
 {
 	const struct jv *labels = jv_get(r->config, "Labels");
@@ -118,8 +136,6 @@ static void read_identity(struct docker_reading *r)
 	if (name.len)
 		docker_fact(r, "name",
 			    jv_string(docker_cut(r->call, span_skip(name, *name.at == '/'))));
-	if (*jv_str(r->config, "Hostname", ""))
-		docker_fact(r, "hostname", jv_string(jv_str(r->config, "Hostname", "")));
 }
 
 bool docker_read_workload(struct docker_reading *r)
@@ -136,6 +152,7 @@ bool docker_read_workload(struct docker_reading *r)
 	docker_read_network(r);
 	docker_read_limits(r);
 	read_identity(r);
+	read_hostname(r);
 	docker_finish_isolation(r);
 	call->workload = (struct workload){r->facts, r->level};
 	return !call->lookup_count && !call->refused.count;
