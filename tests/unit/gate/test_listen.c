@@ -5,10 +5,13 @@
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -251,6 +254,73 @@ static void sockets_are_given_to_the_manager(void **state)
 	close(manager);
 }
 
+/* A network of its own, whose only address is 127.0.0.1, or ::1. */
+static int enter_network(bool v6)
+{
+	static const char off[] = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
+	struct ifreq lo = {.ifr_name = "lo"};
+	int fd, any;
+
+	if (unshare(CLONE_NEWNET) < 0)
+		return -1;
+	fd = v6 ? -1 : open(off, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "1", 1) != 1)
+		return -1;
+	close(fd);
+	any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	lo.ifr_flags = IFF_UP;
+	if (ioctl(any, SIOCSIFFLAGS, &lo) < 0)
+		return -1;
+	lo.ifr_addr.sa_family = AF_INET; /* 0.0.0.0 takes it away */
+	if (v6 && ioctl(any, SIOCSIFADDR, &lo) < 0)
+		return -1;
+	close(any);
+	return 0;
+}
+
+/* The address that is there is served; what is said of the other names it, and is no crash. */
+static void one_address_family_is_enough(void **state)
+{
+	static const char *const addresses[] = {"127.0.0.1:2375", "[::1]:2375"};
+
+	(void)state;
+	if (geteuid() != 0 || access("/proc/sys/net/ipv6/conf/lo", F_OK) < 0)
+		skip();
+	for (int v6 = 0; v6 < 2; v6++) {
+		char said[2][sizeof(((struct err *)0)->msg)] = {"", ""};
+		int status, two[2];
+		pid_t child;
+
+		CHECK_INT("pipe", 0, pipe2(two, O_CLOEXEC));
+		child = fork();
+		if (child == 0) {
+			for (int i = 0; i < 2; i++) {
+				struct err err = {0};
+				int fd = -1;
+
+				if (i == 0 && enter_network(v6))
+					_exit(1);
+				if (listen_on_tcp(addresses[i], &fd, &err) == 0)
+					snprintf(err.msg, sizeof(err.msg), "served");
+				if (write(two[1], err.msg, sizeof(err.msg)) < 0)
+					_exit(1);
+			}
+			_exit(0);
+		}
+		close(two[1]);
+		for (int i = 0; i < 2; i++)
+			CHECK_INT("read", sizeof(said[i]), read(two[0], said[i], sizeof(said[i])));
+		close(two[0]);
+		waitpid(child, &status, 0);
+		CHECK_INT("status", 0, status);
+		CHECK_STR(addresses[v6], "served", said[v6]);
+		CHECK_STR(addresses[!v6],
+			  v6 ? "bind 127.0.0.1:2375: Cannot assign requested address"
+			     : "bind [::1]:2375: Cannot assign requested address",
+			  said[!v6]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +331,7 @@ int main(void)
 		cmocka_unit_test(a_folder_in_its_place_is_explained),
 		cmocka_unit_test(passed_sockets_are_taken),
 		cmocka_unit_test(sockets_are_given_to_the_manager),
+		cmocka_unit_test(one_address_family_is_enough),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
