@@ -25,9 +25,7 @@ SANITIZERS = {"ASAN_OPTIONS": "allocator_may_return_null=1:abort_on_error=1:dete
 
 
 class Suite:
-    def __init__(self, name, command, seconds, build=None, quick=True, env=None, usual=True):
-        """usual: part of a run in which nothing is named and that is not long."""
-        self.usual = usual
+    def __init__(self, name, command, seconds, build=None, quick=True, env=None):
         self.name, self.command, self.seconds = name, command, seconds
         self.build, self.quick, self.env = build, quick, env or {}
 
@@ -41,7 +39,7 @@ def suites(long):
         Suite("unit", [*meson, GCC], 300, GCC),
         Suite("unit-sanitized", [*meson, SANITIZED, "-t", "3"], 600, SANITIZED),
         Suite("unit-clang", [*meson, CLANG], 300, CLANG, quick=False),
-        Suite("tidy", [tests / "lint/tidy", GCC], 420, GCC, quick=False, usual=False),
+        Suite("tidy", [tests / "lint/tidy", GCC], 420, GCC, quick=False),
         Suite("cases", [tests / "cases/run"], 120, GCC, env=gcc),
         Suite("scene", [tests / "scene/run"], 300, GCC, env=gcc),
         Suite("scene-sanitized", [tests / "scene/run"], 600, SANITIZED, quick=False, env=sanitized),
@@ -51,6 +49,8 @@ def suites(long):
         Suite("clients", [tests / "clients/run"], 360, GCC, quick=False, env=gcc),
         Suite("differential", [tests / "differential/run", "--requests",
                                "100000" if long else "10000"], 3600 if long else 420, GCC,
+              quick=False, env=gcc),
+        Suite("differential-mistakes", [tests / "differential/run", "--self-test"], 240, GCC,
               quick=False, env=gcc),
         Suite("fuzz", [tests / "fuzz/run", "--seconds", "600" if long else "60", "--jobs", "2"],
               3600 if long else 600, FUZZ, quick=False, env={"FUZZ_BUILD": str(FUZZ)}),
@@ -166,7 +166,7 @@ def main(arguments):
     names = ["lint", *(suite.name for suite in every)]
     if set(named) - set(names):
         sys.exit(f"no suite {', '.join(set(named) - set(names))}; there are: {', '.join(names)}")
-    chosen = [s for s in every if (s.name in named if named else s.quick if quick else s.usual or long)]
+    chosen = [s for s in every if (s.name in named if named else s.quick or not quick)]
     began, run = time.monotonic(), Run()
     built = {folder: run.build(folder) for folder in dict.fromkeys(s.build for s in chosen)
              if folder}
