@@ -262,9 +262,8 @@ void process_say_cgroup(struct look *l, struct buf *out)
 	struct groups g;
 	struct span path;
 
-	if (!process_read(l->dir, "cgroup", CGROUP_MAX, &own)) {
-		process_unknown(l, "cgroup");
-	} else if (!find_path(buf_span(&own), &path)) {
+	if (!process_read(l->dir, "cgroup", CGROUP_MAX, &own) ||
+	    !find_path(buf_span(&own), &path)) {
 		process_unknown(l, "cgroup");
 	} else {
 		process_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, &mounts);

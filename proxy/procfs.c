@@ -70,7 +70,10 @@ static bool effective_id(struct span value, unsigned *ret)
 {
 	struct span word;
 
-	return next_word(&value, &word) && next_word(&value, &word) && small_number(word, ret);
+	for (int i = 0; i < 2; i++)
+		if (!next_word(&value, &word))
+			return false;
+	return small_number(word, ret);
 }
 
 static unsigned count_words(struct span value)
