@@ -31,7 +31,8 @@ uint64_t fields_time(const char *text)
 
 static const char *copy(struct arena *a, struct span s)
 {
-	const char *text = arena_strndup(a, s.at, s.len);
+	/* A text that is none may be a null pointer. */
+	const char *text = s.len ? arena_strndup(a, s.at, s.len) : "";
 
 	return text ? text : "";
 }
