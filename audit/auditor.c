@@ -114,10 +114,14 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	if (auditor_prune_init(a, conf, &found, err) < 0)
 		return -1;
 	a->covered = a->signing.last_size;
+	if (auditor_space_init(a, conf, err) < 0)
+		return -1;
 	requests_open(a->log->dir_fd);
 	auditor_watch_clock(a);
 	if (tell_start(a, conf->build, &found, err) < 0)
 		return -1;
+	auditor_space_back(a);
+	auditor_watch_space(a);
 	return tell_adoptions(a, conf, err);
 }
 
@@ -150,7 +154,6 @@ struct auditor *auditor_open(const struct auditor_conf *conf, struct err *err)
 	a->claim_ms = conf->claim_ms;
 	a->checkpoint_ms = conf->checkpoint_ms;
 	a->checkpoint_records = conf->checkpoint_records;
-	a->warn_free_bytes = conf->warn_free_bytes;
 	signing_init(&a->signing);
 	open_set_init(&a->open, OPEN_MAX);
 	ignore_signals(a);
@@ -320,6 +323,7 @@ static void do_what_is_due(struct auditor *a)
 		if (!auditor_sealed(a))
 			audit_log_check(a->log, &a->why);
 	}
+	auditor_space_end(a);
 	if (!auditor_sealed(a) && (a->answer_count || buf_len(&a->log->group) >= GROUP_BYTES ||
 				   (a->flush_at_ms && a->now_ms >= a->flush_at_ms)))
 		auditor_commit(a);

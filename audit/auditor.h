@@ -53,6 +53,8 @@ struct auditor_conf {
 	const char *anchor_file; /* checkpoints are appended to it; NULL: none */
 	bool anchor_syslog;
 	uint64_t warn_free_bytes; /* less room than this is an alarm; 0: never */
+	uint64_t low_free_bytes;  /* with less only what stops or removes is taken; 0: never */
+	uint64_t reserve_bytes;   /* kept for the last records; 0: none */
 	struct retention retention;
 	bool unsafe_fs;         /* take any file system */
 	bool accept_damage;     /* a log that cannot be gone on with is moved aside */

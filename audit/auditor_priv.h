@@ -42,6 +42,24 @@ struct answer {
 	struct audit_mark mark;
 };
 
+/* How little room there is; see space.c. */
+enum space_stage {
+	SPACE_WARN = 0,
+	SPACE_LOW,     /* only what stops or removes is taken */
+	SPACE_RESERVE, /* only outcomes and our own records are, for a little while */
+	SPACE_STAGES
+};
+
+struct space {
+	struct {
+		uint64_t limit;             /* free bytes; 0: never */
+		char began[CLOCK_TEXT_MAX]; /* "": not in this stage */
+		uint64_t refused;           /* allowed decisions that were not taken in it */
+	} stages[SPACE_STAGES];
+	uint64_t seal_at_ms; /* the reserve is given up; 0: it is there */
+	bool was_given_up;   /* by the auditor before */
+};
+
 /* Which segments are being removed; see prune.c. */
 struct pruning {
 	struct retention keep;
@@ -76,10 +94,8 @@ struct auditor {
 	bool unpublished_told;
 	int64_t clock_offset; /* of the clock from the time since boot */
 	bool clock_known;
-	uint64_t warn_free_bytes;
-	char space_began[CLOCK_TEXT_MAX]; /* since when there is too little room; "": there is
-					     enough */
-	char aside[PLACE_ASIDE_MAX];      /* where a damaged log was moved just now, or "" */
+	struct space space;
+	char aside[PLACE_ASIDE_MAX]; /* where a damaged log was moved just now, or "" */
 	struct err aside_why;
 	struct pruning pruning;
 	bool stop;
@@ -131,13 +147,35 @@ void auditor_prune(struct auditor *a);
 /* The clock was set forward by a day or more: nothing counts as old for a while. */
 void auditor_prune_leap(struct auditor *a);
 
+/* --- space.c --- */
+
+/* Makes the reserve.  -1: there is no room for it. */
+int auditor_space_init(struct auditor *a, const struct auditor_conf *conf, struct err *err);
+
+/* Says that there is room again, if the auditor before had none. */
+void auditor_space_back(struct auditor *a);
+
+/* Looks which stage it is, and tells its beginning and its end. */
+void auditor_watch_space(struct auditor *a);
+
+/* There is no room for what must be written next: the reserve is given up. */
+void auditor_space_gone(struct auditor *a);
+
+/* Seals a log whose reserve is given up, when the last outcomes are in, or time is up. */
+void auditor_space_end(struct auditor *a);
+
+/* Is this allowed decision not taken in this stage?  Counts it. */
+bool auditor_space_refuses(struct auditor *a, struct span body);
+
+/* Operations that free something, or end it; NULL behind the last. */
+extern const char *const auditor_ending_operations[];
+
 /* --- watch.c --- */
 
 struct request;
 
 const char *auditor_tsync(void); /* does the kernel call the clock synchronised? */
 void auditor_watch_clock(struct auditor *a);
-void auditor_watch_space(struct auditor *a);
 void auditor_on_request(void *arg, const struct request *request);
 
 /* --- session.c --- */

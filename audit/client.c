@@ -52,6 +52,9 @@ struct audit_client {
 	unsigned hold_ms;
 	uint64_t held_since_ms; /* 0: no reads are held back */
 	uint64_t lost, lost_told;
+	bool low;              /* the answer at hand is so because of too little room */
+	uint64_t refused;      /* records that were required while there was no log */
+	uint64_t down_unix_ns; /* since when there is none; 0: there is, or never was */
 };
 
 static struct waiting *waiting_at(struct audit_client *c, uint64_t ticket)
@@ -116,6 +119,11 @@ uint64_t audit_client_lost(const struct audit_client *c)
 	return c->lost;
 }
 
+bool audit_client_low(const struct audit_client *c)
+{
+	return c->low;
+}
+
 void audit_client_hold_reads(struct audit_client *c, unsigned ms)
 {
 	c->hold_ms = ms;
@@ -138,15 +146,25 @@ static void fail_all(struct audit_client *c)
 		struct waiting w = *waiting_at(c, c->waiting_first);
 
 		waiting_at(c, c->waiting_first)->used = false;
-		if (w.used && w.done)
-			w.done(w.arg, NULL);
+		if (!w.used || !w.done)
+			continue;
+		c->refused++;
+		w.done(w.arg, NULL);
 	}
+}
+
+static void note_down(struct audit_client *c)
+{
+	if (c->up)
+		c->down_unix_ns = clock_unix_ns();
+	c->up = false;
 }
 
 static void lose_auditor(struct audit_client *c)
 {
 	frame_close(&c->conn);
-	c->up = c->blocked = false;
+	note_down(c);
+	c->blocked = false;
 	c->held_since_ms = 0;
 	fail_all(c);
 }
@@ -217,6 +235,7 @@ int audit_require(struct audit_client *c, const struct record *r, audit_done_fn 
 	struct span body;
 
 	skip_answered(c);
+	c->refused += !c->up;
 	if (!c->up || c->waiting_next - c->waiting_first >= WAITING_MAX ||
 	    c->open.count + (c->waiting_next - c->waiting_first) >= OPEN_MAX)
 		return -1;
@@ -390,6 +409,38 @@ static bool got_ack(struct audit_client *c, uint64_t ticket)
 	return true;
 }
 
+static bool got_refusal(struct audit_client *c, const struct wire_head *head)
+{
+	bool known;
+
+	c->low = head->flags & WIRE_LOW;
+	known = got_receipt(c, head->ticket, NULL);
+	c->low = false;
+	return known;
+}
+
+/* How many requests found no log, from when to when. */
+static void tell_down(struct audit_client *c)
+{
+	char id[UUID_TEXT_LEN + 1], began[CLOCK_TEXT_MAX] = "", ended[CLOCK_TEXT_MAX];
+	struct record r = {.type = RECORD_LOG_ALARM,
+			   .id = id,
+			   .cause = "log",
+			   .text = "requests that were refused because there was no log",
+			   .began = began,
+			   .ended = ended,
+			   .refused = c->refused};
+
+	if (!c->refused)
+		return;
+	if (c->down_unix_ns)
+		clock_format(c->down_unix_ns, began);
+	clock_format(clock_unix_ns(), ended);
+	uuid_make(id);
+	if (audit_tell(c, &r) == 0)
+		c->refused = 0;
+}
+
 static bool got_up(struct audit_client *c, struct span origin)
 {
 	if (origin.len > LINE_ORIGIN_MAX)
@@ -397,6 +448,8 @@ static bool got_up(struct audit_client *c, struct span origin)
 	memcpy(c->origin, origin.at, origin.len);
 	c->origin[origin.len] = '\0';
 	c->up = true;
+	tell_down(c);
+	c->down_unix_ns = 0;
 	if (c->lost > c->lost_told) {
 		char id[UUID_TEXT_LEN + 1];
 		struct record r = {.type = RECORD_LOG_ALARM,
@@ -431,11 +484,11 @@ static bool got_frame(struct audit_client *c, struct span frame)
 		receipt.hash = wire.hash;
 		return c->up && got_receipt(c, head.ticket, &receipt);
 	case WIRE_REFUSED:
-		return got_receipt(c, head.ticket, NULL);
+		return got_refusal(c, &head);
 	case WIRE_ACK:
 		return got_ack(c, head.ticket);
 	case WIRE_SEALED:
-		c->up = false;
+		note_down(c);
 		fail_all(c);
 		return true;
 	case WIRE_NONE:

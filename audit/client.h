@@ -87,6 +87,9 @@ void audit_client_hold_reads(struct audit_client *c, unsigned ms);
  */
 int audit_require(struct audit_client *c, const struct record *r, audit_done_fn *done, void *arg);
 
+/* Asked within a done function: was the record refused because there is too little room? */
+bool audit_client_low(const struct audit_client *c);
+
 /* done will not be called for this arg any more (its exchange is gone). */
 void audit_forget(struct audit_client *c, const void *arg);
 
@@ -98,7 +101,8 @@ int audit_tell(struct audit_client *c, const struct record *r);
 
 /*
  * Records that audit_tell() could not queue since the start.  When the log is
- * back, the client tells it by itself how many (a log_alarm record).
+ * back, the client tells it by itself how many (a log_alarm record); and so how many
+ * records audit_require() refused, or answered with NULL, because there was no log.
  */
 uint64_t audit_client_lost(const struct audit_client *c);
 

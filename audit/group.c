@@ -41,14 +41,23 @@ static void give_acks(struct auditor *a)
 
 void auditor_commit(struct auditor *a)
 {
+	struct err err = {0};
+	int begun;
+
 	if (audit_log_commit(a->log, &a->why) < 0)
 		return;
 	a->flush_at_ms = 0;
 	give_receipts(a);
 	give_acks(a);
-	if (audit_log_full(a->log) && audit_log_rotate(a->log, &a->open, &a->why) == 0)
-		a->checkpoint_at_ms = a->pruning.look_at_ms =
-			0; /* a finished segment is covered at once */
+	if (a->space.seal_at_ms || !audit_log_full(a->log))
+		return; /* what is left to be said stands behind a full segment */
+	begun = audit_log_rotate(a->log, &a->open, &err);
+	if (begun == 0) /* a finished segment is covered at once */
+		a->checkpoint_at_ms = a->pruning.look_at_ms = 0;
+	else
+		a->why = err;
+	if (begun > 0)
+		auditor_space_gone(a);
 }
 
 void auditor_flush_soon(struct auditor *a)

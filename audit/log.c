@@ -163,10 +163,20 @@ bool audit_log_full(const struct audit_log *l)
 
 /* --- segments --- */
 
-static int open_temporary(struct audit_log *l, const char *name, struct err *err)
+#define TEMPORARY_MAX (SEGMENT_NAME_MAX + 4)
+
+static void temporary_name(uint64_t first, char out[TEMPORARY_MAX])
 {
+	segment_name(first, out);
+	memcpy(out + strlen(out), ".tmp", sizeof(".tmp"));
+}
+
+static int open_temporary(struct audit_log *l, uint64_t first, struct err *err)
+{
+	char name[TEMPORARY_MAX];
 	int fd, error;
 
+	temporary_name(first, name);
 	if (unlinkat(l->dir_fd, name, 0) < 0 && errno != ENOENT)
 		return err_sys(err, "remove the left-over %s", name);
 	fd = openat(l->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
@@ -177,6 +187,7 @@ static int open_temporary(struct audit_log *l, const char *name, struct err *err
 		errno = error;
 		err_sys(err, "reserve room for %s", name);
 		close(fd);
+		(void)unlinkat(l->dir_fd, name, 0);
 		return -1;
 	}
 	return fd;
@@ -227,14 +238,15 @@ static int write_first_line(struct audit_log *l, int fd, const char *temporary, 
 int audit_log_begin(struct audit_log *l, const struct open_set *open, const char *before,
 		    struct err *err)
 {
-	char name[SEGMENT_NAME_MAX], temporary[SEGMENT_NAME_MAX + 4];
-	int fd;
+	char temporary[TEMPORARY_MAX];
+	int fd = l->next_fd;
 
 	assert(!buf_len(&l->group));
 	l->first = l->writer.seq;
-	segment_name(l->first, name);
-	snprintf(temporary, sizeof(temporary), "%s.tmp", name);
-	fd = open_temporary(l, temporary, err);
+	temporary_name(l->first, temporary);
+	l->next_fd = -1;
+	if (fd < 0)
+		fd = open_temporary(l, l->first, err);
 	if (fd < 0)
 		return seal(l, err);
 	if (add_first_line(l, open, before) < 0)
@@ -249,6 +261,11 @@ int audit_log_begin(struct audit_log *l, const struct open_set *open, const char
 	return seal(l, err);
 }
 
+static bool no_room(const struct err *err)
+{
+	return err->sys == ENOSPC || err->sys == EDQUOT || err->sys == EFBIG;
+}
+
 int audit_log_rotate(struct audit_log *l, const struct open_set *open, struct err *err)
 {
 	struct record r = {.type = RECORD_LOG_SEAL, .count = l->writer.seq - l->first + 1};
@@ -258,6 +275,10 @@ int audit_log_rotate(struct audit_log *l, const struct open_set *open, struct er
 	if (l->sealed)
 		return still_sealed(l, err);
 	assert(!buf_len(&l->group));
+	/* Before log_seal: a segment without room for the next can still be written to. */
+	l->next_fd = open_temporary(l, l->writer.seq + 1, err);
+	if (l->next_fd < 0)
+		return no_room(err) ? 1 : seal(l, err);
 	hash_hex(&h, root);
 	r.root = root;
 	if (audit_log_add_own(l, &r) < 0) {

@@ -35,6 +35,7 @@ struct audit_log {
 	char *dir;
 	uint64_t segment_bytes;
 	int dir_fd, lock_fd, fd;
+	int next_fd; /* the next segment, under its other name; or -1 */
 	struct stat dir_stat, lock_stat;
 	uint64_t first;  /* sequence number of the segment's first line */
 	uint64_t used;   /* bytes written in the segment */
@@ -95,6 +96,7 @@ int audit_log_commit(struct audit_log *l, struct err *err);
 
 /* True when the segment has its size.  The group must be empty to begin a new one. */
 bool audit_log_full(const struct audit_log *l);
+/* 1: there is no room for another segment; nothing has changed.  -1: sealed. */
 int audit_log_rotate(struct audit_log *l, const struct open_set *open, struct err *err);
 
 /* Nothing more is written, because of this error. */

@@ -478,7 +478,7 @@ struct audit_log *audit_log_open(const struct audit_log_conf *conf, struct open_
 		err_set(err, ERR_LIMIT, "no memory for the log");
 		return NULL;
 	}
-	l->dir_fd = l->lock_fd = l->fd = -1;
+	l->dir_fd = l->lock_fd = l->fd = l->next_fd = -1;
 	l->segment_bytes = conf->segment_bytes;
 	snprintf(l->writer.origin, sizeof(l->writer.origin), "%s", conf->origin);
 	buf_init(&l->group, AUDIT_LOG_GROUP_MAX);
@@ -500,6 +500,8 @@ void audit_log_close(struct audit_log *l)
 		return;
 	if (l->fd >= 0)
 		close(l->fd);
+	if (l->next_fd >= 0)
+		close(l->next_fd);
 	if (l->lock_fd >= 0)
 		close(l->lock_fd);
 	if (l->dir_fd >= 0)

@@ -119,11 +119,17 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 	if (!good)
 		a->refused++;
 	if (head.flags == WIRE_RECEIPT_WANTED) {
+		bool low = good && peek.allow && auditor_space_refuses(a, body);
+
+		if (low)
+			good = false;
 		if (good)
 			good = on_wanted(a, index, head.ticket, body, &peek);
 		if (!good)
-			auditor_say(conn, (struct wire_head){WIRE_REFUSED, 0, head.ticket},
-				    (struct span){"", 0});
+			auditor_say(
+				conn,
+				(struct wire_head){WIRE_REFUSED, low ? WIRE_LOW : 0, head.ticket},
+				(struct span){"", 0});
 	} else if (head.flags == WIRE_OUTCOME) {
 		if (good)
 			on_outcome(a, conn, head.ticket, body, &peek);

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statfs.h>
 #include <sys/timex.h>
 
 #define LEAP_NS INT64_C(86400000000000)
@@ -38,31 +37,6 @@ void auditor_watch_clock(struct auditor *a)
 	if (!a->clock_known || llabs(step) >= STEP_NS)
 		a->clock_offset = offset;
 	a->clock_known = true;
-}
-
-/* Both the beginning and the end of it are on record. */
-void auditor_watch_space(struct auditor *a)
-{
-	struct record r = {.type = RECORD_LOG_ALARM, .cause = "space", .began = a->space_began};
-	char ended[CLOCK_TEXT_MAX];
-	struct statfs fs;
-
-	if (!a->warn_free_bytes || fstatfs(a->log->dir_fd, &fs) < 0)
-		return;
-	r.free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
-	if ((r.free_bytes < a->warn_free_bytes) == (*a->space_began != '\0'))
-		return;
-	if (!*a->space_began) {
-		clock_format(clock_unix_ns(), a->space_began);
-		r.text = "the file system of the log runs out of room";
-		auditor_add_own(a, &r);
-		return;
-	}
-	clock_format(clock_unix_ns(), ended);
-	r.ended = ended;
-	r.text = "there is room for the log again";
-	auditor_add_own(a, &r);
-	*a->space_began = '\0';
 }
 
 static void rotate_key(struct auditor *a)

@@ -52,12 +52,14 @@ enum wire_kind {
 enum wire_flag {
 	WIRE_RECEIPT_WANTED = 1, /* must be durable before something happens */
 	WIRE_OUTCOME = 2,        /* kept by the worker until acknowledged */
-	WIRE_READ = 4            /* nobody waits for it */
+	WIRE_READ = 4,           /* nobody waits for it */
+	WIRE_LOW = 8             /* of REFUSED: there is too little room for it */
 };
 
 struct wire_head {
 	uint32_t kind;
-	uint32_t flags; /* WIRE_RECORD: exactly one of enum wire_flag; else 0 */
+	uint32_t flags; /* WIRE_RECORD: exactly one of enum wire_flag; WIRE_REFUSED: WIRE_LOW or
+			   0; else 0 */
 	uint64_t ticket;
 };
 

@@ -59,6 +59,8 @@ void config_defaults(struct config *ret)
 			    .claim_ms = 5000,
 			    .checkpoint_ms = 10000,
 			    .warn_free_bytes = 256 << 20,
+			    .low_free_bytes = 64 << 20,
+			    .reserve_bytes = 8 << 20,
 			    .retention = {RETENTION_SIGNED, 90, 1 << 30},
 			    .checkpoint_records = 1000,
 			    .build = "sallyport " SALLYPORT_VERSION},

@@ -8,6 +8,7 @@
 #include "gate/supervisor.h"
 #include "proxy/worker.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -65,6 +66,10 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 	if (!a && err->kind == ERR_INPUT) {
 		log_line("%s", err->msg);
 		return STATUS_DAMAGED;
+	}
+	if (!a && err->sys == ENOSPC) { /* tried again and again, until there is room */
+		log_line("%s", err->msg);
+		return AUDITOR_SEALED;
 	}
 	if (!a)
 		return -1;

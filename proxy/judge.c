@@ -169,7 +169,10 @@ static void on_decision_recorded(void *arg, const struct audit_receipt *receipt)
 	if (!receipt) {
 		x->allow_on_record =
 			false; /* should it be there all the same, its client ends it */
-		exchange_refuse(x, REASON_audit_unavailable, "", "");
+		exchange_refuse(x,
+				audit_client_low(x->worker->audit) ? REASON_audit_low
+								   : REASON_audit_unavailable,
+				"", "");
 		return;
 	}
 	keep_receipt(x, receipt);

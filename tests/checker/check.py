@@ -12,7 +12,7 @@ I3  numbers without gaps
 I4  receipts name records that are there
 I5  the tree of every checkpoint is that of the records before it, and is signed
 I6  texts that must not be there are not there
-I7  while the log was sealed nothing was allowed
+I7  while there was no room but the reserve nothing was allowed; with little room, only what ends something
 I8  each line is one JSON object, with nothing raw in it
 """
 
@@ -35,6 +35,9 @@ TYPES = {"log_open", "log_seal", "gate_start", "gate_stop", "gate_recover", "log
 HEAD = re.compile(rb'\{"v":1,"log":"([A-Za-z0-9._/:+-]+)","seq":(0|[1-9]\d*),"ep":(0|[1-9]\d*),'
                   rb'"t":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z)","mono":(0|[1-9]\d*),"type":"([a-z_]+)"')
 TAIL = re.compile(rb',"prev":"([0-9a-f]{64})","h":"([0-9a-f]{64})"\}')
+ENDING = {"container.stop", "container.kill", "container.remove", "container.pause", "container.wait",
+          "container.prune", "image.remove", "image.prune", "network.remove", "network.disconnect",
+          "network.prune", "volume.remove", "volume.prune"}
 RAW = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -155,6 +158,7 @@ class Checker:
         self.open, self.known, self.orphans = {}, set(), 0
         self.pruned_to, self.first_edge, self.first_seq = 0, None, 0
         self.records, self.stopped, self.counts = 0, False, {}
+        self.low = self.full = False
 
     def want(self, good, why):
         if not good:
@@ -257,11 +261,22 @@ class Checker:
         if record["size"] == self.first_seq and self.first_edge:
             self.want(record["root"] == self.first_edge.hex(), "it pruned other records")
 
+    def on_gate_start(self, _):
+        self.low = self.full = False  # the alarm is told again if it still is so
+
+    def on_log_alarm(self, record):
+        if record.get("cause") == "space_low":
+            self.low = "ended" not in record
+        elif record.get("cause") == "space_reserve":
+            self.full = "ended" not in record
+
     def on_decision(self, record):
         self.want(record.get("verdict") in ("allow", "deny", "ask"), "no verdict")
         self.want(record["id"] not in self.known, "I2: its id was there before")
         self.known.add(record["id"])
         if record["verdict"] == "allow":
+            self.want(not self.full, "I7: allowed without room")
+            self.want(not self.low or record.get("op") in ENDING, "I7: allowed with too little room")
             self.open[record["id"]] = record.get("op")
 
     def on_outcome(self, record):

@@ -188,7 +188,7 @@ static void one_error_seals_for_ever(void **state)
 		{"fsync EIO", FAULT_FSYNC, EIO},
 		{"rename EIO", FAULT_RENAME, EIO},
 		{"rename ENOSPC", FAULT_RENAME, ENOSPC},
-		{"fallocate ENOSPC", FAULT_FALLOCATE, ENOSPC},
+		{"fallocate EIO", FAULT_FALLOCATE, EIO},
 		{"ftruncate EIO", FAULT_FTRUNCATE, EIO},
 	};
 	struct acked acked = acked_make();

@@ -501,7 +501,7 @@ static void too_little_room_is_on_record(void **state)
 	a = auditor_open(&conf, &err);
 	assert_non_null(a);
 	for (int i = 0; i < 6; i++) {
-		a->warn_free_bytes = i / 2 == 1 ? UINT64_MAX : 1;
+		a->space.stages[SPACE_WARN].limit = i / 2 == 1 ? UINT64_MAX : 1;
 		auditor_watch_space(a);
 	}
 	auditor_commit(a);

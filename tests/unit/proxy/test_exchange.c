@@ -92,6 +92,12 @@ bool audit_client_waiting(const struct audit_client *c)
 	return false;
 }
 
+bool audit_client_low(const struct audit_client *c)
+{
+	(void)c;
+	return false;
+}
+
 bool audit_client_up(const struct audit_client *c)
 {
 	(void)c;
