@@ -250,8 +250,8 @@ int log_prove(const char *dir, uint64_t seq, struct buf *out, struct err *err)
 
 	if (result == 0 && seq >= p.head.size)
 		result = err_set(err, ERR_CONFIG,
-				 "the newest checkpoint has %llu records: try again when the next "
-				 "one is signed",
+				 "the newest checkpoint covers the first %llu records, so not this "
+				 "one: if the log has it, try again when the next is signed",
 				 (unsigned long long)p.head.size);
 	if (result == 0) {
 		prove_inclusion(&p, seq);

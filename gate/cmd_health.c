@@ -26,7 +26,13 @@ static const struct conf_listener *find_listener(const struct proxy_conf *p, con
 			return &p->listeners[i];
 		nearest_offer(&near, p->listeners[i].name);
 	}
-	err_set(err, ERR_INPUT, "no listener is called '%s'%s", name, nearest_text(&near, hint));
+	if (!name)
+		err_set(err, ERR_INPUT,
+			"no listener is a socket that callers use; health does not ask by tcp");
+	else
+		err_set(err, ERR_INPUT,
+			"no listener is called '%s'%s; those of tcp and metrics are not asked",
+			name, nearest_text(&near, hint));
 	return NULL;
 }
 

@@ -85,10 +85,10 @@ static void overview(FILE *out)
 	      "A policy-enforcing gate in front of container engines.\n\n",
 	      out);
 	for (size_t i = 0; (c = command_at(i)); i++)
-		fprintf(out, "  %-14s %s\n", command_name(c), command_summary(c));
+		fprintf(out, "  %-16s %s\n", command_name(c), command_summary(c));
 	fputs("\nTables, with 'sallyport help TABLE':\n\n", out);
 	for (size_t i = 0; i < TABLES; i++)
-		fprintf(out, "  %-14s %s\n", tables[i].name, tables[i].doc);
+		fprintf(out, "  %-16s %s\n", tables[i].name, tables[i].doc);
 	fputs("\nExit status: 0 yes, 1 no, 2 could not ('audit verify' has more: see there).\n",
 	      out);
 }

@@ -92,6 +92,7 @@ int run_reload(const struct args *args)
 
 	if (!a || load(args->config, &loaded, &err) < 0) {
 		arena_destroy(a);
+		fputs("not reloaded; if the gate runs, the old rules stay in force\n", stderr);
 		return command_failed(&err);
 	}
 	if (reload(&loaded.config, a, &status, &err) == 0)

@@ -72,8 +72,12 @@ int run_status(const struct args *args)
 	struct loaded loaded;
 	int answer;
 
-	if (load(args->config, &loaded, &err) < 0)
+	if (load(args->config, &loaded, &err) < 0) {
+		fputs("the gate was not asked, since its configuration does not load; it may well "
+		      "run\n",
+		      stderr);
 		return command_failed(&err);
+	}
 	answer = show(loaded.config.status_socket, args, loaded.arena);
 	unload(&loaded);
 	return answer;
