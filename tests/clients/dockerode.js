@@ -150,7 +150,7 @@ const checks = {
 
 	async refusals() {
 		const { Readable } = require("stream");
-		equal("build", /\[build,/.test(await refusal("build",
+		equal("build", /\[build_file,/.test(await refusal("build",
 			docker.buildImage(Readable.from([Buffer.alloc(32 << 20)]), { t: "x:1" }))), true);
 		console.log(await refusal("privileged", docker.createContainer({ Image: APP, HostConfig: { Privileged: true } })));
 	},

@@ -172,7 +172,7 @@ def test_archive_heads(place):
 
 
 def test_both_types_of_archives(place):
-    """PUT under each type that clients send, and none; build is refused for what it is, not its type."""
+    """PUT under each type that clients send, and none; a build is refused for what it lacks, not its type."""
     ident = made(place, ["true"])
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
@@ -185,7 +185,7 @@ def test_both_types_of_archives(place):
             raise Trouble(f"{kind}: {head.start} {reply!r}")
         if kind in ("application/x-tar", "application/tar"):
             head, reply = place.ask("POST", "/v1.41/build?t=x", headers, buffer.getvalue())
-            place.refused(reply.decode(), "build")
+            place.refused(reply.decode(), "build_file")
     want(place, "DELETE", f"/v1.41/containers/{ident}?force=1", 204)
 
 
