@@ -205,7 +205,10 @@ static int open_anchor(struct signing *s, const char *path, struct err *err)
 {
 	s->anchor_fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (s->anchor_fd < 0)
-		return err_sys(err, "open the anchor file %s", path);
+		return err_sys(err,
+			       "the auditor's user must be able to make and write its anchor file: "
+			       "open %s",
+			       path);
 	return 0;
 }
 

@@ -102,7 +102,8 @@ static void take_when(lua_State *lua, struct exception *x)
 		return;
 	}
 	if (!lua_istable(lua, -1))
-		luaL_error(lua, "exception: when is a table of facts, or function(req) ... end");
+		luaL_error(lua, "exception: when is a table of facts, or function(req) ... end; it "
+				"cannot be left out");
 	if (tree_of(lua, -1, eng->memory, &x->when, eng->reading->err) < 0) {
 		err_wrap(eng->reading->err, "%s:%d: exception: when", x->file, x->line);
 		sandbox_leave(lua);
