@@ -441,10 +441,10 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_switches(m, ret);
 	case KIND_HARDEN:
 		return meet_hardening(m, ret);
-	case KIND_STRING:
-	case KIND_EGRESS:
 	case KIND_RATE:
 		return meet_rates(m, ret);
+	case KIND_STRING:
+	case KIND_EGRESS:
 	case KIND_QUOTA:
 		break;
 	}
@@ -494,6 +494,20 @@ static bool limits_within(const struct jv *outer, const struct jv *inner)
 	return true;
 }
 
+/* Each rate of outer is one of inner, and lets no more through there. */
+static bool rates_within(const struct jv *outer, const struct jv *inner)
+{
+	for (size_t i = 0; i < outer->count; i++) {
+		const struct jv *it = jv_get_span(inner, outer->members[i].key);
+		struct rate most, less;
+
+		if (!it || !rate_parse(outer->members[i].value.str, &most) ||
+		    !rate_parse(it->str, &less) || !rate_covers(&most, &less))
+			return false;
+	}
+	return true;
+}
+
 static bool holds_all(const struct jv *list, const struct jv *words)
 {
 	for (size_t i = 0; i < words->count; i++)
@@ -515,6 +529,8 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 		return true;
 	if (s->kind == KIND_LIMITS)
 		return limits_within(outer, inner);
+	if (s->kind == KIND_RATE)
+		return rates_within(outer, inner);
 	if (s->kind == KIND_HARDEN)
 		return hardening_within(outer, inner);
 	if (s->kind == KIND_STRINGS && s->merge == MERGE_BOTH)

@@ -153,6 +153,22 @@ expect 0 "grants no more" profile diff --config d.conf base base
 mkdir d2; sed 's/2GiB/3GiB/' d/p.lua > d2/p.lua; sed 's/{ "d" }/{ "d2" }/' d.conf > d2.conf
 expect 1 "^looser *limits" profile diff --config d.conf --other d2.conf base base
 expect 1 "^undecided *rule no-latest" profile diff --config d.conf --other d2.conf base base
+mkdir d3; cat > d3/p.lua <<'END'
+return {
+	profile "slow" { operations = { "read" }, rate = { launch = "2/min" } },
+	profile "fast" { operations = { "read" }, rate = { launch = "3/min" } },
+	profile "free" { operations = { "read" } },
+	profile "child" { extends = "slow", operations = { "read" }, doc = "C", egress = {} },
+}
+END
+sed 's/{ "d" }/{ "d3" }/; s/profile = "[a-z]*"/profile = "slow"/; s/otherwise = "[a-z]*"/otherwise = "slow"/' d.conf > d3.conf
+expect 1 "^looser *rate" profile diff --config d3.conf slow fast
+expect 1 "^looser *rate" profile diff --config d3.conf slow free
+expect 0 "^tighter *rate" profile diff --config d3.conf fast slow
+expect 0 "^tighter *rate" profile diff --config d3.conf free slow
+expect 0 '^extends *"slow"' profile show child --config d3.conf
+expect 0 '^egress *\[\]' profile show child --config d3.conf
+expect 0 '^rate .*2/min.*from slow' profile show child --config d3.conf
 expect 2 "no profile is called" profile diff --config d.conf base nobody
 expect 2 "name two" profile diff --config d.conf base
 

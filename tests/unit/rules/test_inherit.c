@@ -118,6 +118,14 @@ static void children_only_tighten(void **state)
 		{"mode", "\"shadow\"", "\"warn\"", ""},
 		{"mode", "\"warn\"", "\"enforce\"", ""},
 		{"doc", "\"a\"", "\"b\"", ""},
+		{"rate", "{ launch = \"20/min\" }", "{ launch = \"10/min\" }", ""},
+		{"rate", "{ launch = \"20/min\" }", "{ exec = \"1000/s\" }", ""},
+		{"rate", "{ launch = \"20/min\" }", "{ launch = \"20/s\" }", "launch is more than"},
+		{"rate", "{ launch = \"20/min\" }", "{ launch = \"21/min\" }",
+		 "launch is more than"},
+		{"rate", "{ launch = \"20/min\" }", "{ launch = \"600/h\" }",
+		 "launch is more than"},
+		{"rate", "nil", "{ launch = \"20/min\" }", ""},
 	};
 
 	(void)state;
@@ -378,9 +386,50 @@ static void hashes_are_stable(void **state)
 	CHECK_INT("two in one file", 1, strcmp(hash_in(two, 1, "a"), hash_in(two, 1, "b")) != 0);
 }
 
+/* What a child says for itself is what counts, and what only its parent says holds for it. */
+static void what_is_said_is_what_holds(void **state)
+{
+	static const struct {
+		const char *setting, *child, *parent; /* as JSON, of the effective profiles */
+	} rows[] = {
+		{"doc", "\"C\"", "\"B\""},
+		{"extends", "\"base\"", "\"\""},
+		{"egress", "[]", "null"},
+		{"rate", "{\"launch\":\"2/min\",\"exec\":\"5/s\"}", "{\"launch\":\"3/min\"}"},
+		{"mode", "\"enforce\"", "\"enforce\""},
+	};
+	const struct rule_source source = {
+		"test.lua",
+		span_of("return {\nprofile \"base\" { doc = \"B\", rate = { launch = \"3/min\" } "
+			"},\n"
+			"profile \"child\" { extends = \"base\", doc = \"C\", egress = {},\n"
+			"rate = { launch = \"2/min\", exec = \"5/s\" } } }")};
+	struct err err = {0};
+	struct engine *eng = engine_open(&source, 1, &engine_default_limits, &err);
+
+	(void)state;
+	CHECK_STR("loads", "", err.msg);
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		const char *of = i % 2 ? "base" : "child";
+		const char *want = i % 2 ? rows[i / 2].parent : rows[i / 2].child;
+		const struct jv *found =
+			jv_get(profile_settings(engine_profile(eng, of)), rows[i / 2].setting);
+		struct jv nothing = jv_null();
+		struct buf out;
+
+		buf_init(&out, 4096);
+		jv_write(&out, found ? found : &nothing);
+		buf_put(&out, "", 1);
+		CHECK_STR(rows[i / 2].setting, want, buf_span(&out).at);
+		buf_fini(&out);
+	}
+	engine_close(eng);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_said_is_what_holds),
 		cmocka_unit_test(children_only_tighten),
 		cmocka_unit_test(what_is_hidden_stays_hidden),
 		cmocka_unit_test(hardening_adds_up),
