@@ -175,9 +175,12 @@ static enum intake end(struct backend_call *call, struct docker_build *b, struct
 enum intake docker_intake(struct backend *be, struct backend_call *call, struct span *piece,
 			  bool over, struct buf *ret)
 {
-	struct docker_build *b = docker_build(call);
+	struct docker_build *b;
 
 	(void)be;
+	if (call->op == OP_CONTAINER_ARCHIVE_PUT)
+		return docker_intake_copy(call, piece, over, ret);
+	b = docker_build(call);
 	if (!b)
 		return INTAKE_REFUSED;
 	while (piece->len && b->form == FORM_UNKNOWN)

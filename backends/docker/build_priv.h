@@ -48,6 +48,10 @@ void docker_build_ask(struct backend_call *call, const struct docker_build *b, b
 enum intake docker_intake(struct backend *be, struct backend_call *call, struct span *piece,
 			  bool over, struct buf *ret);
 
+/* copy_body.c: the archive of a copy; nothing in it is needed to judge the copy itself. */
+enum intake docker_intake_copy(struct backend_call *call, struct span *piece, bool over,
+			       struct buf *ret);
+
 /* Hardening changed state->body: facts and query are made anew; false: it cannot be read. */
 bool docker_build_again(struct docker *d, struct backend_call *call);
 

@@ -162,6 +162,7 @@ struct docker_state {
 	struct jv asked;    /* if an object: the query that is sent, instead of the caller's */
 	struct docker_answer *answers;
 	struct docker_build *build; /* build: what is known of it */
+	struct tar *copy;           /* archive.put: its reader */
 	struct docker_info *info;   /* this call's copy */
 	const char *image_id;       /* create: what the reference resolved to */
 	bool image_by_id;           /* create: the id is sent, not the name */

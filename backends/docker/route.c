@@ -282,13 +282,16 @@ static bool check_content_type(struct backend_call *call)
 	case BODY_STREAM:
 	case BODY_REWRITE:
 		fine = !*type || in_list(TAR_TYPES, type);
+		if (call->op == OP_CONTAINER_ARCHIVE_PUT && !req->has_body)
+			docker_refuse(call, REASON_archive_content, "body", NULL)->text =
+				"there is no archive";
 		break;
 	case BODY_KIND_COUNT:
 		fine = false;
 	}
 	if (!fine)
 		docker_refuse(call, REASON_content_type, "Content-Type", type);
-	else if (req->content_coding && *req->content_coding && call->body != BODY_REWRITE)
+	else if (req->content_coding && *req->content_coding && call->op != OP_IMAGE_BUILD)
 		docker_refuse(call, REASON_content_type, "Content-Encoding", req->content_coding);
 	return !call->refused.count;
 }

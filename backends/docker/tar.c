@@ -17,9 +17,9 @@ enum where {
 /* What pax records and GNU long names say of the next entry. */
 struct ahead {
 	bool any, gnu, pax;
-	bool has_name, has_link, has_size, has_mtime;
+	bool has_name, has_link, has_size, has_mtime, has_uid, has_gid;
 	char name[TAR_NAME_MAX + 1], link[TAR_NAME_MAX + 1];
-	uint64_t size, mtime;
+	uint64_t size, mtime, uid, gid;
 };
 
 /* Paths of links, by the first bytes of their hashes; an open table. */
@@ -30,7 +30,7 @@ struct links {
 
 struct tar {
 	struct arena *arena;
-	const char *wanted;
+	const char *wanted; /* NULL: nothing, this is a copy */
 	enum where where;
 	unsigned char block[TAR_BLOCK];
 	size_t have;
@@ -69,6 +69,11 @@ struct tar *tar_open(struct arena *a, const char *wanted)
 	t->meta = arena_take(a, TAR_META_MAX + 1);
 	t->why = "";
 	return t->meta ? t : NULL;
+}
+
+struct tar *tar_open_copy(struct arena *a)
+{
+	return tar_open(a, NULL);
 }
 
 /* --- names --- */
@@ -240,8 +245,7 @@ static bool keep_text(struct span value, bool *has, char *to)
 
 static bool keep_record(struct ahead *a, struct span key, struct span value)
 {
-	static const char *const dropped[] = {"atime", "ctime", "uid",    "gid",
-					      "uname", "gname", "comment"};
+	static const char *const dropped[] = {"atime", "ctime", "uname", "gname", "comment"};
 	struct span seconds;
 
 	if (span_is(key, "path"))
@@ -250,6 +254,10 @@ static bool keep_record(struct ahead *a, struct span key, struct span value)
 		return keep_text(value, &a->has_link, a->link);
 	if (span_is(key, "size") && !a->has_size)
 		return a->has_size = read_decimal(value, &a->size);
+	if (span_is(key, "uid") && !a->has_uid)
+		return a->has_uid = read_decimal(value, &a->uid);
+	if (span_is(key, "gid") && !a->has_gid)
+		return a->has_gid = read_decimal(value, &a->gid);
 	if (span_is(key, "mtime") && !a->has_mtime) {
 		span_cut(&value, '.', &seconds);
 		if (!read_decimal(seconds, &a->mtime))
@@ -317,6 +325,8 @@ static int end_meta(struct tar *t)
 /* Nothing may come to stand where the wanted file is looked for, but that file, once. */
 static int guard_wanted(struct tar *t, char type)
 {
+	if (!t->wanted)
+		return 0;
 	if (strcmp(t->name, t->wanted) == 0) {
 		if (t->found || t->in_wanted)
 			return refuse(t, TAR_ENTRY, "the Dockerfile comes twice");
@@ -368,6 +378,50 @@ static int read_names(struct tar *t, char type)
 	return 0;
 }
 
+/* Whether a symbolic link at name leads out of the archive's folder. */
+static bool leads_out(const char *name, struct span target)
+{
+	struct span step;
+	long depth = 0;
+
+	if (target.len && target.at[0] == '/')
+		return true;
+	for (const char *p = strchr(name, '/'); p; p = strchr(p + 1, '/'))
+		depth++;
+	while (target.len) {
+		span_cut(&target, '/', &step);
+		if (span_is(step, ".."))
+			depth--;
+		else if (step.len && !span_is(step, "."))
+			depth++;
+		if (depth < 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whose it is, and that it does not lead or lift anybody elsewhere. */
+static int read_copied(struct tar *t, struct tar_entry *e)
+{
+	const unsigned char *b = t->block;
+
+	if (e->type == '0' && e->mode & 06000)
+		return refuse(t, TAR_ENTRY, "a file has the setuid or setgid bit");
+	if (e->type == '2' && leads_out(t->name, e->link))
+		return refuse(t, TAR_ENTRY, "a symbolic link leads out of what is copied");
+	if (t->ahead.has_uid)
+		e->uid = t->ahead.uid;
+	else if (!read_number(b + 108, 8, &e->uid))
+		return refuse(t, TAR_MALFORMED, "an entry's user is malformed");
+	if (t->ahead.has_gid)
+		e->gid = t->ahead.gid;
+	else if (!read_number(b + 116, 8, &e->gid))
+		return refuse(t, TAR_MALFORMED, "an entry's group is malformed");
+	if (!e->name.len)
+		e->name = span_of("./"); /* the folder that is copied: its mode and owner count */
+	return 0;
+}
+
 static int begin_entry(struct tar *t, char type, struct buf *out)
 {
 	struct tar_entry e = {.type = type};
@@ -391,7 +445,7 @@ static int begin_entry(struct tar *t, char type, struct buf *out)
 		t->size = t->ahead.size;
 	if (type != '0' && t->size)
 		return refuse(t, TAR_MALFORMED, "an entry that is no file has content");
-	t->in_wanted = strcmp(t->name, t->wanted) == 0;
+	t->in_wanted = t->wanted && strcmp(t->name, t->wanted) == 0;
 	if (t->in_wanted && t->size > TAR_WANTED_MAX)
 		return refuse(t, TAR_LARGE, "the Dockerfile is larger than 1 MiB");
 	if (t->in_wanted && !(t->text = arena_take(t->arena, (size_t)t->size + 1)))
@@ -401,9 +455,11 @@ static int begin_entry(struct tar *t, char type, struct buf *out)
 	e.mode = (unsigned)(mode & 07777);
 	e.size = t->size;
 	e.mtime = mtime;
-	if (*t->name) /* the folder itself is there */
+	if (!t->wanted && read_copied(t, &e) < 0)
+		return -1;
+	if (e.name.len) /* the folder of a build is there */
 		tar_write_entry(out, &e, !t->begun);
-	t->begun = t->begun || *t->name;
+	t->begun = t->begun || e.name.len;
 	memset(&t->ahead, 0, sizeof(t->ahead));
 	return 0;
 }

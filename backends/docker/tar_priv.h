@@ -1,15 +1,18 @@
 /*
- * tar_priv.h - the archive of a build, read strictly and written anew.
+ * tar_priv.h - the archive of a build or of a copy, read strictly and written anew.
  *
  * Readers of tar differ in long names, sparse files, numbers and what stands
  * behind the end.  So each entry is read, in the forms that clients write
  * (ustar, GNU long names, pax), and its head is written in one form; anything
- * else is refused.  Users and groups become 0, as every client of the classic
- * builder has it, and extended attributes are dropped.
+ * else is refused, and extended attributes are dropped.
  *
- * One file is wanted: its text is kept.  It must come once, as a plain file,
+ * Of a build users and groups become 0, as every client of the classic
+ * builder has it.  One file is wanted: its text is kept.  It must come once, as a plain file,
  * and nothing in the archive may be able to put something else in its place:
  * no link or file at one of its parents, and no entry below a link.
+ *
+ * Of a copy users and groups stay.  Nothing is wanted; files that change who runs
+ * them (setuid, setgid) and links that lead out of the archive are refused.
  *
  * A push reader: tar_feed() takes bytes as they come, in pieces of any size.
  */
@@ -41,8 +44,11 @@ enum tar_fault {
 	TAR_MEMORY     /* the arena is spent */
 };
 
-/* wanted: a path that tar_clean() made.  NULL: the arena is spent. */
+/* Of a build.  wanted: a path that tar_clean() made.  NULL: the arena is spent. */
 struct tar *tar_open(struct arena *a, const char *wanted);
+
+/* Of a copy. */
+struct tar *tar_open_copy(struct arena *a);
 
 /* Appends what is to be sent of it to out.  -1: refused, for good; see tar_why(). */
 int tar_feed(struct tar *t, struct span piece, struct buf *out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define SIZE_MAX_OCTAL 077777777777ull
+#define ID_MAX_OCTAL   07777777ull
 
 static const char zeros[2 * TAR_BLOCK];
 static const char magic[8] = {'u', 's', 't', 'a', 'r', '\0', '0', '0'};
@@ -33,8 +34,8 @@ static void put_head(struct buf *out, const struct tar_entry *e)
 
 	put_text(head, 100, e->name);
 	put_octal(head + 100, 7, e->mode & 07777);
-	put_octal(head + 108, 7, 0);
-	put_octal(head + 116, 7, 0);
+	put_octal(head + 108, 7, e->uid > ID_MAX_OCTAL ? 0 : e->uid);
+	put_octal(head + 116, 7, e->gid > ID_MAX_OCTAL ? 0 : e->gid);
 	put_octal(head + 124, 11, size);
 	put_octal(head + 136, 11, e->mtime > SIZE_MAX_OCTAL ? 0 : e->mtime);
 	memset(head + 148, ' ', 8);
@@ -80,6 +81,17 @@ static void put_record(struct buf *out, const char *key, struct span value)
 	buf_puts(out, "\n");
 }
 
+/* What the head has no room for. */
+static void put_number(struct buf *out, const char *key, uint64_t value, uint64_t fits)
+{
+	char text[24];
+
+	if (value <= fits)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	put_record(out, key, span_of(text));
+}
+
 /* What every reader takes from the head as it stands there. */
 static bool is_short(struct span text)
 {
@@ -93,16 +105,14 @@ static void put_extended(struct buf *out, const struct tar_entry *e)
 {
 	struct tar_entry head = {.type = 'x', .name = span_of("PaxHeaders/entry"), .mode = 0644};
 	struct buf records;
-	char size[24];
 
 	buf_init(&records, TAR_META_MAX);
 	put_record(&records, "path", e->name);
 	if (e->link.len)
 		put_record(&records, "linkpath", e->link);
-	if (e->size > SIZE_MAX_OCTAL) {
-		snprintf(size, sizeof(size), "%llu", (unsigned long long)e->size);
-		put_record(&records, "size", span_of(size));
-	}
+	put_number(&records, "size", e->size, SIZE_MAX_OCTAL);
+	put_number(&records, "uid", e->uid, ID_MAX_OCTAL);
+	put_number(&records, "gid", e->gid, ID_MAX_OCTAL);
 	head.size = buf_len(&records);
 	put_head(out, &head);
 	buf_put(out, buf_span(&records).at, buf_len(&records));
@@ -113,7 +123,8 @@ static void put_extended(struct buf *out, const struct tar_entry *e)
 
 void tar_write_entry(struct buf *out, const struct tar_entry *e, bool extended)
 {
-	if (extended || !is_short(e->name) || !is_short(e->link) || e->size > SIZE_MAX_OCTAL)
+	if (extended || !is_short(e->name) || !is_short(e->link) || e->size > SIZE_MAX_OCTAL ||
+	    e->uid > ID_MAX_OCTAL || e->gid > ID_MAX_OCTAL)
 		put_extended(out, e);
 	put_head(out, e);
 }

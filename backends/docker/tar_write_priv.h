@@ -14,6 +14,7 @@ struct tar_entry {
 	char type; /* '0' file, '1' hard link, '2' symbolic link, '5' folder */
 	struct span name, link;
 	unsigned mode;
+	uint64_t uid, gid;
 	uint64_t size;
 	uint64_t mtime; /* seconds */
 };

@@ -17,10 +17,10 @@ struct passage {
 	int got;
 };
 
-static void pass(struct passage *p, struct span in, size_t piece)
+static void pass(struct passage *p, bool copy, struct span in, size_t piece)
 {
 	p->arena = arena_create(16u << 20);
-	p->tar = tar_open(p->arena, "d/Dockerfile");
+	p->tar = copy ? tar_open_copy(p->arena) : tar_open(p->arena, "d/Dockerfile");
 	buf_init(&p->out, OUT_MAX);
 	p->got = 0;
 	while (in.len && p->got == 0) {
@@ -48,20 +48,29 @@ static void same(const struct passage *a, const struct passage *b)
 	HOLDS(!tar_found(a->tar) || span_eq(tar_wanted(a->tar), tar_wanted(b->tar)));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* The pieces in which it comes do not matter, and what was written is written in the same way
+ * again. */
+static void read_as(bool copy, struct span in)
 {
-	const struct span in = {(const char *)data, size};
 	struct passage whole, bytes, again;
 
-	pass(&whole, in, size + 1);
-	pass(&bytes, in, 1);
+	pass(&whole, copy, in, in.len + 1);
+	pass(&bytes, copy, in, 1);
 	same(&whole, &bytes);
 	if (whole.got == 0) {
-		pass(&again, buf_span(&whole.out), 4096);
+		pass(&again, copy, buf_span(&whole.out), 4096);
 		same(&whole, &again);
 		done(&again);
 	}
 	done(&whole);
 	done(&bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct span in = {(const char *)data, size};
+
+	read_as(false, in);
+	read_as(true, in);
 	return 0;
 }

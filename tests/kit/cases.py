@@ -17,7 +17,8 @@ VALUE = re.compile(r"\$\{(?:repeat (\d+) (.*?)|(\w+))\}")
 
 
 def archive(lines):
-    """@file NAME with its lines, @folder NAME, @link and @hard NAME TARGET; @gzip packs it all."""
+    """@file NAME [MODE] with its lines, @folder NAME, @link and @hard NAME TARGET, @device and @pipe
+    NAME; @gzip packs it all."""
     made, entries = io.BytesIO(), []
     for line in lines:
         if line.startswith("@"):
@@ -30,8 +31,12 @@ def archive(lines):
                 continue
             entry = tarfile.TarInfo(words[0])
             entry.type = {"file": tarfile.REGTYPE, "folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE,
-                          "hard": tarfile.LNKTYPE}[kind]
-            entry.linkname = words[1] if len(words) > 1 else ""
+                          "hard": tarfile.LNKTYPE, "device": tarfile.CHRTYPE,
+                          "pipe": tarfile.FIFOTYPE}[kind]
+            if kind == "file" and len(words) > 1:
+                entry.mode = int(words[1], 8)
+            elif len(words) > 1:
+                entry.linkname = words[1]
             content = "".join(text).encode()
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))

@@ -596,9 +596,103 @@ static void instructions_are_counted(void **state)
 	arena_destroy(a);
 }
 
+/* --- copies --- */
+
+static void copies_pass_or_do_not(void **state)
+{
+	static const struct {
+		const char *name;
+		char type;
+		const char *entry, *link, *why; /* why NULL: it passes */
+		unsigned mode;
+		uint64_t uid;
+	} rows[] = {
+		{"a file", '0', "a", "", NULL, 0644, 1000},
+		{"a folder", '5', "a", "", NULL, 0755, 0},
+		{"a folder with setgid", '5', "a", "", NULL, 02755, 0},
+		{"a sticky folder", '5', "a", "", NULL, 01777, 0},
+		{"a large uid", '0', "a", "", NULL, 0644, 4294967294},
+		{"setuid", '0', "a", "", "a file has the setuid", 04755, 0},
+		{"setgid", '0', "a", "", "a file has the setuid", 02755, 0},
+		{"a link beside", '2', "d/a", "b", NULL, 0777, 0},
+		{"a link up and inside", '2', "d/e/a", "../../b", NULL, 0777, 0},
+		{"a link out", '2', "d/a", "../../b", "a symbolic link leads out", 0777, 0},
+		{"a link down and out", '2', "a", "b/../../c", "a symbolic link leads out", 0777,
+		 0},
+		{"a link to the root", '2', "a", "/etc", "a symbolic link leads out", 0777, 0},
+		{"a hard link", '1', "a", "b", NULL, 0644, 0},
+		{"a hard link out", '1', "a", "../b", "a hard link leads out", 0644, 0},
+		{"a name that leads out", '0', "../a", "", "an entry's name is absolute", 0644, 0},
+		{"an absolute name", '0', "/a", "", "an entry's name is absolute", 0644, 0},
+		{"a device", '3', "a", "", "an entry is no file", 0644, 0},
+		{"a block device", '4', "a", "", "an entry is no file", 0644, 0},
+		{"a pipe", '6', "a", "", "an entry is no file", 0644, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct tar_entry e = {.type = rows[i].type,
+					    .name = span_of(rows[i].entry),
+					    .link = span_of(rows[i].link),
+					    .mode = rows[i].mode,
+					    .uid = rows[i].uid,
+					    .gid = 7,
+					    .mtime = 5};
+		struct arena *a = arena_create(1 << 20);
+		struct tar *t = tar_open_copy(a);
+		struct buf in, out;
+
+		buf_init(&in, 1 << 20);
+		buf_init(&out, 1 << 20);
+		tar_write_entry(&in, &e, true);
+		tar_write_end(&in);
+		CHECK_INT(rows[i].name, rows[i].why ? -1 : 0,
+			  tar_feed(t, buf_span(&in), &out) < 0 ? -1 : tar_end(t, &out));
+		if (rows[i].why)
+			CHECK_INT(rows[i].name, 0,
+				  strncmp(tar_why(t), rows[i].why, strlen(rows[i].why)));
+		else /* modes, owners and targets come out as they went in */
+			CHECK_INT(rows[i].name, 1,
+				  buf_len(&in) == buf_len(&out) &&
+					  memcmp(buf_span(&in).at, buf_span(&out).at,
+						 buf_len(&in)) == 0);
+		buf_fini(&in);
+		buf_fini(&out);
+		arena_destroy(a);
+	}
+}
+
+/* The folder that is copied keeps its entry; what lies below a link does not pass. */
+static void a_copied_folder_keeps_its_entry(void **state)
+{
+	struct arena *a = arena_create(1 << 20);
+	struct tar *t = tar_open_copy(a);
+	struct buf in, out;
+
+	(void)state;
+	buf_init(&in, 1 << 20);
+	buf_init(&out, 1 << 20);
+	tar_write_entry(&in, &(struct tar_entry){.type = '5', .name = span_of("./"), .mode = 0700},
+			true);
+	tar_write_entry(
+		&in, &(struct tar_entry){.type = '2', .name = span_of("l"), .link = span_of("d")},
+		false);
+	CHECK_INT("passes", 0, tar_feed(t, buf_span(&in), &out));
+	CHECK_INT("as it is", 0, memcmp(buf_span(&in).at, buf_span(&out).at, buf_len(&in)));
+	buf_clear(&in);
+	tar_write_entry(&in, &(struct tar_entry){.type = '0', .name = span_of("l/x")}, false);
+	CHECK_INT("does not", -1, tar_feed(t, buf_span(&in), &out));
+	assert_string_equal(tar_why(t), "an entry lies below a link");
+	buf_fini(&in);
+	buf_fini(&out);
+	arena_destroy(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(copies_pass_or_do_not),
+		cmocka_unit_test(a_copied_folder_keeps_its_entry),
 		cmocka_unit_test(archives_pass_or_do_not),
 		cmocka_unit_test(what_is_written_has_one_form),
 		cmocka_unit_test(a_name_is_no_magic),
