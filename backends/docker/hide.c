@@ -207,9 +207,11 @@ static void walk(const struct visit *to, struct jv *v, const char *path);
 
 static void arrive(const struct visit *to, struct jv *v)
 {
-	if (to->thing == THING_NONE)
+	if (to->how) {
 		to->how(to->arena, v);
-	for (size_t i = 0; to->thing != THING_NONE && i < HIDDEN_COUNT; i++) {
+		return;
+	}
+	for (size_t i = 0; i < HIDDEN_COUNT; i++) {
 		const struct visit one = {to->arena, to->hides, THING_NONE, hidden[i].how};
 
 		if (hidden[i].thing == to->thing && (hidden[i].what & to->hides))
