@@ -51,6 +51,8 @@ static inline bool span_ends(struct span s, const char *suffix)
 /* The part of s from byte n on; empty if s is shorter. */
 static inline struct span span_skip(struct span s, size_t n)
 {
+	if (!s.len) /* it may point nowhere */
+		return s;
 	return n >= s.len ? (struct span){s.at + s.len, 0} : (struct span){s.at + n, s.len - n};
 }
 
