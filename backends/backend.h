@@ -76,7 +76,7 @@ struct canonical {
 enum body_kind {
 	BODY_NONE = 0, /* there must be none (an empty one passes) */
 	BODY_JSON,     /* held, capped, parsed, rendered anew */
-	BODY_STREAM,   /* passed on as it comes, with push-back (archives) */
+	BODY_STREAM,   /* passed on as it comes, with push-back (archives of images) */
 	BODY_REWRITE,  /* streamed, but read by intake(), and written anew by it */
 	BODY_KIND_COUNT
 };
@@ -286,7 +286,7 @@ struct backend_ops {
 		    struct arena *scratch, struct span *ret);
 
 	/*
-	 * REPLY_LAUNCH after a 2xx: inspects what was made and compares; of what was
+	 * REPLY_LAUNCH after a 2xx or a 304: inspects what was made and compares; of what was
 	 * started, asks what the kernel says of it.
 	 * STEP_REFUSED: it is not what was judged; undo() follows.
 	 */
