@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -25,9 +26,12 @@ SANITIZERS = {"ASAN_OPTIONS": "allocator_may_return_null=1:abort_on_error=1:dete
 
 
 class Suite:
-    def __init__(self, name, command, seconds, build=None, quick=True, env=None):
+    """beside: it takes what processor time the suites behind it leave, and is waited for at the
+    end."""
+
+    def __init__(self, name, command, seconds, build=None, quick=True, env=None, beside=False):
         self.name, self.command, self.seconds = name, command, seconds
-        self.build, self.quick, self.env = build, quick, env or {}
+        self.build, self.quick, self.env, self.beside = build, quick, env or {}, beside
 
 
 def suites(long):
@@ -45,6 +49,11 @@ def suites(long):
         Suite("scene-sanitized", [tests / "scene/run"], 600, SANITIZED, quick=False, env=sanitized),
         Suite("scene-unprivileged", [tests / "scene/run", "--unprivileged"], 300, GCC, quick=False,
               env=gcc),
+        Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else [])], 300, GCC,
+              quick=False, env=gcc),
+        Suite("fuzz", ["nice", tests / "fuzz/run", "--seconds", "600" if long else "60", "--jobs",
+                       "2"], 5400 if long else 900, FUZZ, quick=False,
+              env={"FUZZ_BUILD": str(FUZZ)}, beside=True),
         Suite("e2e", [tests / "e2e/run"], 420, GCC, quick=False, env=gcc),
         Suite("clients", [tests / "clients/run"], 360, GCC, quick=False, env=gcc),
         Suite("differential", [tests / "differential/run", "--requests",
@@ -52,15 +61,11 @@ def suites(long):
               quick=False, env=gcc),
         Suite("differential-mistakes", [tests / "differential/run", "--self-test"], 240, GCC,
               quick=False, env=gcc),
-        Suite("fuzz", [tests / "fuzz/run", "--seconds", "600" if long else "60", "--jobs", "2"],
-              3600 if long else 600, FUZZ, quick=False, env={"FUZZ_BUILD": str(FUZZ)}),
         Suite("checker", [tests / "checker/run"], 300, GCC, quick=False, env=gcc),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
         Suite("soak", [tests / "soak/run", "--seconds", "1800" if long else "60"],
               2400 if long else 240, GCC, quick=False, env=gcc),
-        Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else [])], 300, GCC,
-              quick=False, env=gcc),
         Suite("quickstart", [ROOT / "examples/quickstart", "--check"], 240, quick=False),
     ]
 
@@ -78,6 +83,8 @@ BUILDS = {
 class Run:
     def __init__(self):
         self.passed = self.failed = 0
+        self.besides = []
+        self.lock = threading.Lock()
         self.logs = ROOT / "build-logs"
         self.logs.mkdir(exist_ok=True)
 
@@ -102,12 +109,14 @@ class Run:
         return status, log.read_text(errors="replace")
 
     def say(self, name, good, bad, began, text):
-        self.passed += good
-        self.failed += bad
-        print(f"{'ok  ' if not bad else 'FAIL'} {name:<20} {good} passed, {bad} failed "
-              f"({time.monotonic() - began:.0f} s)", flush=True)
+        line = (f"{'ok  ' if not bad else 'FAIL'} {name:<20} {good} passed, {bad} failed "
+                f"({time.monotonic() - began:.0f} s)")
         if bad:
-            print("     " + "\n     ".join(text.strip().splitlines()[-60:]), flush=True)
+            line = "\n     ".join([line, *text.strip().splitlines()[-60:]])
+        with self.lock:
+            self.passed += good
+            self.failed += bad
+            print(line, flush=True)
 
     def build(self, folder):
         """True if it compiles; counts as one test."""
@@ -139,6 +148,18 @@ class Run:
         self.say("lint", len(tools) - bad, bad, began, "\n".join(said))
 
     def suite(self, suite):
+        """One that runs beside the others is begun; beside() waits for it."""
+        if suite.beside:
+            self.besides.append(threading.Thread(target=self.run_suite, args=[suite]))
+            self.besides[-1].start()
+        else:
+            self.run_suite(suite)
+
+    def beside(self):
+        for thread in self.besides:
+            thread.join()
+
+    def run_suite(self, suite):
         began = time.monotonic()
         status, text = self.command(suite.name, suite.command, suite.seconds, suite.env)
         counts = COUNT.findall(text)
@@ -177,6 +198,7 @@ def main(arguments):
             run.say(suite.name, 0, 1, time.monotonic(), f"{suite.build.name} does not compile")
         else:
             run.suite(suite)
+    run.beside()
     print(f"in {time.monotonic() - began:.0f} s; logs in {run.logs.name}/")
     print(f"{run.passed} passed, {run.failed} failed", flush=True)
     return 1 if run.failed else 0
