@@ -41,6 +41,16 @@ static void list_settings(FILE *out)
 			strcmp(rows[i].enforced, "ENFORCED") == 0 ? "" : " Not in this version.");
 }
 
+static void list_facts(FILE *out)
+{
+#define FACT(path, kind, doc) fprintf(out, "%-44s %-6s %s\n", path, #kind, doc);
+#include "rules/request.def"
+#undef FACT
+#define FACT(path, kind, doc) fprintf(out, "%-44s %-6s %s\n", "workload." path, #kind, doc);
+#include "rules/workload.def"
+#undef FACT
+}
+
 static void list_tests(FILE *out)
 {
 #define KEY(name, kind, doc) fprintf(out, "%-10s %s\n", #name, doc);
@@ -69,6 +79,7 @@ static const struct {
 } tables[] = {
 	{"config", "every word and key of the configuration", config_help},
 	{"settings", "every setting of a trust profile", list_settings},
+	{"facts", "what rules can see of a request", list_facts},
 	{"tests", "what a row of a rule test may say", list_tests},
 	{"lint", "every mistake that lint looks for", list_lint},
 	{"operations", "everything that can be asked for", list_operations},

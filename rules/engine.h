@@ -30,7 +30,7 @@
  * enough, returning it is allowed, and no other value may be returned.  No
  * objection is no denial: what is granted is what `operations` names.
  *
- * req holds facts (engine_facts() below, workload.def), which are read-only.
+ * req holds facts (request.def, workload.def), which are read-only.
  * null and absent are nil; lists count from 1.  A name that no fact has is an
  * error, so that a misspelt rule denies.  each(list) goes through a list that
  * may be absent; get(req, "workload.network.ports") reads along a path.

@@ -13,21 +13,17 @@
 /* Every name that a fact can have, so that a misspelt one is an error and not an absent fact. */
 static const char *const known[] = {
 #define FACT(path, kind, doc) path,
+#include "rules/request.def"
 #include "rules/workload.def"
 #undef FACT
 #define SETTING(name, kind, merge, enforced, doc) #name,
 #include "rules/settings.def"
 #undef SETTING
-	"operation.name.class.group",
-	"identity.name.owner.profile.listener.method.address.uid.gid",
-	"backend",
-	"object.kind.id.name.mine",
 	"workload",
 	"isolation.min.runtimes.attested",
 	"limits.memory.nano_cpus.pids",
 	"harden.log_limits",
 	"mounts.path.mode",
-	"now",
 };
 
 static void know_names(lua_State *lua)
@@ -127,29 +123,19 @@ void facts_open(lua_State *lua)
 
 /* --- their names --- */
 
-static const char *const workload_paths[] = {
+static const char *const paths[] = {
 #define FACT(path, kind, doc) path,
+#include "rules/request.def"
+#undef FACT
+#define FACT(path, kind, doc) "workload." path,
 #include "rules/workload.def"
 #undef FACT
 };
 
 bool facts_has_path(struct span path)
 {
-	static const char *const others[] = {
-		"operation.name", "operation.class",  "operation.group",   "identity.name",
-		"identity.owner", "identity.profile", "identity.listener", "identity.uid",
-		"identity.gid",   "backend",          "object.kind",       "object.id",
-		"object.name",    "object.mine",      "identity.method",   "identity.address",
-	};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (span_is(path, others[i]))
-			return true;
-	if (!span_starts(path, "workload."))
-		return false;
-	for (size_t i = 0; i < sizeof(workload_paths) / sizeof(*workload_paths); i++)
-		if (!strchr(workload_paths[i], '[') &&
-		    span_is(span_skip(path, 9), workload_paths[i]))
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		if (!strchr(paths[i], '[') && span_is(path, paths[i]))
 			return true;
 	return false;
 }

@@ -47,6 +47,8 @@ expect 0 "connections_per_uid" help config
 expect 0 "container.create *launch" help operations
 expect 0 "audit_unavailable *503" help reasons
 expect 0 "isolation" help settings
+expect 0 "^identity.uid *INT" help facts
+expect 0 "^workload.mounts\[\].source *STRING" help facts
 expect 0 "worker *accept4" help syscalls
 expect 2 "did you mean 'reasons'" help reason
 expect 2 "No such file" profile list --config "$dir/none.lua"
