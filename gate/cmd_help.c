@@ -51,6 +51,34 @@ static void list_facts(FILE *out)
 #undef FACT
 }
 
+/* One row: how it is called, then what it does. */
+static void list_word(FILE *out, const char *table, const char *name, const char *arguments,
+		      const char *returns, const char *doc)
+{
+	fprintf(out, "%s%s(%s)%s%s\n    %s\n", table, name, arguments, *returns ? ": " : "",
+		returns, doc);
+}
+
+static void list_words(FILE *out)
+{
+#define ROW(table, name, arguments, returns, doc)                                                  \
+	list_word(out, table, name, arguments, returns, doc);
+#define PROFILE(name, function, ...) ROW("", name, __VA_ARGS__)
+#define BASE(name, function, ...)    ROW("", name, __VA_ARGS__)
+#define LIST(name, function, ...)    ROW("", name, __VA_ARGS__)
+#define MATCH(name, function, ...)   ROW("", name, __VA_ARGS__)
+#define STR(name, function, ...)     ROW("str.", name, __VA_ARGS__)
+#define TABLE(name, function, ...)   ROW("table.", name, __VA_ARGS__)
+#define MATH(name, function, ...)    ROW("math.", name, __VA_ARGS__)
+#define IMAGE(name, function, ...)   ROW("image.", name, __VA_ARGS__)
+#define PATH(name, function, ...)    ROW("path.", name, __VA_ARGS__)
+#define HOST(name, function, ...)    ROW("host.", name, __VA_ARGS__)
+#define CIDR(name, function, ...)    ROW("cidr.", name, __VA_ARGS__)
+#define REGEX(name, function, ...)   ROW("regex.", name, __VA_ARGS__)
+#include "rules/library.def"
+#undef ROW
+}
+
 static void list_tests(FILE *out)
 {
 #define KEY(name, kind, doc) fprintf(out, "%-10s %s\n", #name, doc);
@@ -85,6 +113,7 @@ static const struct {
 	{"operations", "everything that can be asked for", list_operations},
 	{"reasons", "every reason for which a request is refused", list_reasons},
 	{"syscalls", "what each process may still ask of the kernel", list_syscalls},
+	{"words", "what profiles and their rules are written in", list_words},
 };
 #define TABLES (sizeof(tables) / sizeof(*tables))
 

@@ -68,7 +68,7 @@
  * Mount paths are compared by components; {identity.name} and {identity.owner}
  * stand for the caller's, and match nothing if that is empty or holds '/'.
  *
- * library_priv.h lists the words that rules may call.
+ * library.def lists the words that rules may use, and `sallyport help words` prints them.
  */
 #ifndef RULES_ENGINE_H
 #define RULES_ENGINE_H

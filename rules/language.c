@@ -455,8 +455,8 @@ static const struct library_word check_words[] = {
 };
 
 static const struct library_word profile_words[] = {
-	{"profile", word_profile}, {"rule", word_rule},   {"deny", saying_deny},
-	{"ask", saying_ask},       {"warn", saying_warn}, {"exception", word_exception},
+#define PROFILE(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 /* Pushes the library at `library` with more words, sealed, and pops it into the registry. */

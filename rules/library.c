@@ -200,9 +200,8 @@ static int base_get(lua_State *lua)
 }
 
 static const struct library_word base_words[] = {
-	{"assert", base_assert},     {"error", base_error}, {"tostring", base_tostring},
-	{"tonumber", base_tonumber}, {"type", base_type},   {"select", base_select},
-	{"get", base_get},
+#define BASE(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 /* --- math --- */
@@ -294,9 +293,8 @@ static int math_type(lua_State *lua)
 }
 
 static const struct library_word math_words[] = {
-	{"floor", math_floor}, {"ceil", math_ceil}, {"min", math_min},
-	{"max", math_max},     {"abs", math_abs},   {"tointeger", math_tointeger},
-	{"type", math_type},
+#define MATH(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 static void open_math(lua_State *lua)

@@ -334,15 +334,13 @@ static int table_unpack(lua_State *lua)
 }
 
 static const struct library_word list_words[] = {
-	{"ipairs", list_ipairs},
-	{"pairs", list_pairs},
-	{"each", list_each},
-	{"listed", list_listed},
+#define LIST(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 static const struct library_word table_words[] = {
-	{"insert", table_insert}, {"remove", table_remove}, {"concat", table_concat},
-	{"sort", table_sort},     {"unpack", table_unpack},
+#define TABLE(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 void library_open_list(lua_State *lua)

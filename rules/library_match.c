@@ -12,29 +12,6 @@ static void charge_glob(lua_State *lua, struct span pattern, struct span text)
 		sandbox_charge(lua, pattern.len * text.len / 4);
 }
 
-/* glob(pattern, s); pattern may be a list: true if one of them matches. */
-static int match_glob(lua_State *lua)
-{
-	struct span text = library_string(lua, 2, "glob"), pattern;
-	bool hit = false;
-
-	if (lua_type(lua, 1) == LUA_TSTRING) {
-		pattern = library_string(lua, 1, "glob");
-		charge_glob(lua, pattern, text);
-		lua_pushboolean(lua, glob_match(pattern, text));
-		return 1;
-	}
-	for (size_t i = 1, n = library_length(lua, 1, "glob"); i <= n && !hit; i++) {
-		library_entry(lua, 1, i);
-		pattern = library_string(lua, -1, "glob");
-		charge_glob(lua, pattern, text);
-		hit = glob_match(pattern, text);
-		lua_pop(lua, 1);
-	}
-	lua_pushboolean(lua, hit);
-	return 1;
-}
-
 static int match_bytes(lua_State *lua)
 {
 	int64_t n;
@@ -45,6 +22,21 @@ static int match_bytes(lua_State *lua)
 	}
 	if (!size_parse(library_string(lua, 1, "bytes"), &n))
 		return luaL_error(lua, "bytes: '%s' is no size (like 512MiB or 2GiB)",
+				  lua_tostring(lua, 1));
+	lua_pushinteger(lua, n);
+	return 1;
+}
+
+static int match_duration(lua_State *lua)
+{
+	int64_t n;
+
+	if (lua_isinteger(lua, 1)) {
+		lua_settop(lua, 1);
+		return 1;
+	}
+	if (!duration_parse(library_string(lua, 1, "duration"), &n))
+		return luaL_error(lua, "duration: '%s' is no time (like 90s, 30m, 12h or 7d)",
 				  lua_tostring(lua, 1));
 	lua_pushinteger(lua, n);
 	return 1;
@@ -161,31 +153,116 @@ static int match_path_fill(lua_State *lua)
 	return 1;
 }
 
+/* A matcher over one pattern or a list of them; raises for one that is malformed. */
+typedef bool matches(lua_State *lua, struct span pattern, struct span text);
+
+static int match_some(lua_State *lua, const char *function, matches *one)
+{
+	struct span text = library_string(lua, 2, function);
+	bool hit = false;
+
+	if (lua_type(lua, 1) == LUA_TSTRING) {
+		lua_pushboolean(lua, one(lua, library_string(lua, 1, function), text));
+		return 1;
+	}
+	for (size_t i = 1, n = library_length(lua, 1, function); i <= n && !hit; i++) {
+		library_entry(lua, 1, i);
+		hit = one(lua, library_string(lua, -1, function), text);
+		lua_pop(lua, 1);
+	}
+	lua_pushboolean(lua, hit);
+	return 1;
+}
+
+static bool one_glob(lua_State *lua, struct span pattern, struct span text)
+{
+	charge_glob(lua, pattern, text);
+	return glob_match(pattern, text);
+}
+
+static int match_glob(lua_State *lua)
+{
+	return match_some(lua, "glob", one_glob);
+}
+
+static bool one_host(lua_State *lua, struct span pattern, struct span name)
+{
+	sandbox_charge(lua, pattern.len + name.len);
+	if (!host_pattern_is_valid(pattern))
+		luaL_error(lua, "host.match: '%s' is no host name, and not *. before one",
+			   pattern.at);
+	return host_match(pattern, name);
+}
+
+static int match_host(lua_State *lua)
+{
+	return match_some(lua, "host.match", one_host);
+}
+
+static bool one_cidr(lua_State *lua, struct span network, struct span address)
+{
+	enum cidr_answer answer = cidr_contains(network, address);
+
+	sandbox_charge(lua, network.len + address.len);
+	if (answer == CIDR_MALFORMED)
+		luaL_error(lua, "cidr.contains: '%s' is no network, like 10.0.0.0/8", network.at);
+	return answer == CIDR_YES;
+}
+
+static int match_cidr(lua_State *lua)
+{
+	return match_some(lua, "cidr.contains", one_cidr);
+}
+
+/* The words by where they stand: alone, or in a table of that name. */
+
 static const struct library_word words[] = {
-	{"glob", match_glob},
-	{"bytes", match_bytes},
+#define MATCH(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 static const struct library_word image_words[] = {
-	{"parse", match_image_parse},
-	{"match", match_image},
-	{"named", match_image_named},
+#define IMAGE(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 static const struct library_word path_words[] = {
-	{"within", match_path_within},
-	{"fill", match_path_fill},
+#define PATH(name, function, ...) {name, function},
+#include "rules/library.def"
 };
+
+static const struct library_word host_words[] = {
+#define HOST(name, function, ...) {name, function},
+#include "rules/library.def"
+};
+
+static const struct library_word cidr_words[] = {
+#define CIDR(name, function, ...) {name, function},
+#include "rules/library.def"
+};
+
+static const struct library_word regex_words[] = {
+#define REGEX(name, function, ...) {name, function},
+#include "rules/library.def"
+};
+
+/* The words, in a table of that name within the table on top. */
+static void add_table(lua_State *lua, const char *name, const struct library_word *in, size_t count)
+{
+	lua_newtable(lua);
+	library_add(lua, in, count);
+	library_seal(lua, name);
+	lua_setfield(lua, -2, name);
+}
+
+#define ADD_TABLE(lua, name, in) add_table(lua, name, in, sizeof(in) / sizeof(*(in)))
 
 void library_open_match(lua_State *lua)
 {
 	library_add(lua, words, sizeof(words) / sizeof(*words));
-	lua_newtable(lua);
-	library_add(lua, image_words, sizeof(image_words) / sizeof(*image_words));
-	library_seal(lua, "image");
-	lua_setfield(lua, -2, "image");
-	lua_newtable(lua);
-	library_add(lua, path_words, sizeof(path_words) / sizeof(*path_words));
-	library_seal(lua, "path");
-	lua_setfield(lua, -2, "path");
+	ADD_TABLE(lua, "image", image_words);
+	ADD_TABLE(lua, "path", path_words);
+	ADD_TABLE(lua, "host", host_words);
+	ADD_TABLE(lua, "cidr", cidr_words);
+	ADD_TABLE(lua, "regex", regex_words);
 }

@@ -6,9 +6,7 @@
  * instructions.  Tables are read raw.  Where a list is taken, a list of facts
  * will do as well.
  *
- * The words: assert error tostring tonumber type select ipairs pairs
- * (sorted) each get bytes glob listed; str.* (also as methods of strings);
- * table.insert remove concat sort unpack; math.*; image.*; path.*.
+ * The words are rows of library.def.
  */
 #ifndef RULES_LIBRARY_PRIV_H
 #define RULES_LIBRARY_PRIV_H
@@ -69,8 +67,10 @@ void library_entry(lua_State *lua, int arg, size_t i);
 /* What tostring() makes of a value, without addresses; valid while the value is on the stack. */
 struct span library_text(lua_State *lua, int index, char number[64]);
 
+int match_regex(lua_State *lua); /* library_regex.c */
+
 void library_open_text(lua_State *lua);  /* pushes the table of str.* */
-void library_open_match(lua_State *lua); /* adds glob, bytes, image, path to the table on top */
+void library_open_match(lua_State *lua); /* adds glob, image, regex ... to the table on top */
 void library_open_list(lua_State *lua);  /* adds pairs, ipairs, each, listed, table to it */
 
 #endif

@@ -217,11 +217,8 @@ static int text_format(lua_State *lua)
 }
 
 static const struct library_word words[] = {
-	{"len", text_len},         {"sub", text_sub},           {"byte", text_byte},
-	{"char", text_char},       {"lower", text_lower},       {"upper", text_upper},
-	{"reverse", text_reverse}, {"trim", text_trim},         {"starts", text_starts},
-	{"ends", text_ends},       {"contains", text_contains}, {"split", text_split},
-	{"format", text_format},
+#define STR(name, function, ...) {name, function},
+#include "rules/library.def"
 };
 
 void library_open_text(lua_State *lua)

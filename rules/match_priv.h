@@ -58,4 +58,26 @@ bool path_fill(struct span pattern, struct span name, struct span owner, char *o
 /* "512", "64m", "2GiB", "1.5g" is refused: whole numbers only.  False if it is no size. */
 bool size_parse(struct span text, int64_t *ret_bytes);
 
+/* "90s", "30m", "12h", "7d"; whole numbers only.  False if it is no time. */
+bool duration_parse(struct span text, int64_t *ret_seconds);
+
+/* --- match_net.c --- */
+
+#define HOST_MAX 253 /* bytes of a host name */
+
+/* A host name, or "*." before one. */
+bool host_pattern_is_valid(struct span pattern);
+
+/* Without regard to case, nor to a dot at the end; "*.a.b" is every name below a.b. */
+bool host_match(struct span pattern, struct span name);
+
+enum cidr_answer {
+	CIDR_NO = 0, /* also for what is no address */
+	CIDR_YES,
+	CIDR_MALFORMED /* the network is none */
+};
+
+/* network: an address, or one with "/BITS".  ::ffff:1.2.3.4 is 1.2.3.4. */
+enum cidr_answer cidr_contains(struct span network, struct span address);
+
 #endif

@@ -315,6 +315,125 @@ static void sizes(void **state)
 	}
 }
 
+static void times(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t want; /* -1: no time */
+	} rows[] = {
+		{"90s", 90},
+		{"30m", 1800},
+		{"30min", 1800},
+		{"12h", 43200},
+		{"7d", 604800},
+		{"1day", 86400},
+		{"0s", 0},
+		{"", -1},
+		{"5", -1},
+		{"s", -1},
+		{"-1s", -1},
+		{"1.5h", -1},
+		{"1h30m", -1},
+		{"1 h", -1},
+		{"1H", -1},
+		{"9223372036854775807s", INT64_MAX},
+		{"9223372036854775808s", -1},
+		{"9223372036854775807m", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		int64_t n = -1;
+		bool ok = duration_parse(span_of(rows[i].text), &n);
+
+		CHECK_INT(rows[i].text, rows[i].want >= 0, ok);
+		if (ok)
+			CHECK_INT(rows[i].text, rows[i].want, n);
+	}
+}
+
+static void hosts(void **state)
+{
+	static const struct {
+		const char *pattern, *name;
+		bool valid, match;
+	} rows[] = {
+		{"example.org", "example.org", true, true},
+		{"example.org", "EXAMPLE.org.", true, true},
+		{"example.org.", "example.org", true, true},
+		{"example.org", "xexample.org", true, false},
+		{"example.org", "a.example.org", true, false},
+		{"*.example.org", "a.example.org", true, true},
+		{"*.example.org", "a.b.example.org", true, true},
+		{"*.example.org", "example.org", true, false},
+		{"*.example.org", ".example.org", true, false},
+		{"*.example.org", "xexample.org", true, false},
+		{"*.example.org", "a.example.org.evil", true, false},
+		{"*.example.org", "a..example.org", true, false},
+		{"*", "example.org", false, false},
+		{"*.", "example.org", false, false},
+		{"a.*.org", "a.b.org", false, false},
+		{"10.0.0.1", "10.0.0.1", false, false},
+		{"*.0.0.1", "10.0.0.1", false, false},
+		{"a b", "a b", false, false},
+		{"", "", false, false},
+		{"localhost", "localhost", true, true},
+		{"xn--bcher-kva.example", "xn--bcher-kva.example", true, true},
+		{"b\xc3\xbc.example", "b\xc3\xbc.example", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		CHECK_INT(rows[i].pattern, rows[i].valid,
+			  host_pattern_is_valid(span_of(rows[i].pattern)));
+		CHECK_INT(rows[i].name, rows[i].match,
+			  host_match(span_of(rows[i].pattern), span_of(rows[i].name)));
+	}
+	CHECK_INT("NUL", false,
+		  host_match(span_of("good.example"), (struct span){"good.example\0.evil", 18}));
+}
+
+static void networks(void **state)
+{
+	static const struct {
+		const char *network, *address;
+		enum cidr_answer want;
+	} rows[] = {
+		{"10.0.0.0/8", "10.1.2.3", CIDR_YES},
+		{"10.0.0.0/8", "11.0.0.0", CIDR_NO},
+		{"10.1.2.3", "10.1.2.3", CIDR_YES},
+		{"10.1.2.3", "10.1.2.4", CIDR_NO},
+		{"10.0.0.0/9", "10.127.255.255", CIDR_YES},
+		{"10.0.0.0/9", "10.128.0.0", CIDR_NO},
+		{"0.0.0.0/0", "255.255.255.255", CIDR_YES},
+		{"0.0.0.0/0", "::1", CIDR_NO},
+		{"0.0.0.0/0", "::ffff:10.0.0.1", CIDR_YES},
+		{"::/0", "fe80::1", CIDR_YES},
+		{"fd00::/8", "fdff::1", CIDR_YES},
+		{"fd00::/8", "fe00::1", CIDR_NO},
+		{"::ffff:10.0.0.0/104", "10.9.9.9", CIDR_YES},
+		{"10.0.0.0/8", "", CIDR_NO},
+		{"10.0.0.0/8", "10.1.2", CIDR_NO},
+		{"10.0.0.0/8", "010.1.2.3", CIDR_NO},
+		{"10.0.0.0/8", "0x0a.1.2.3", CIDR_NO},
+		{"10.0.0.0/8", "167772161", CIDR_NO},
+		{"10.0.0.0/8", "10.1.2.3%eth0", CIDR_NO},
+		{"10.0.0.0/33", "10.1.2.3", CIDR_MALFORMED},
+		{"10.0.0.0/", "10.1.2.3", CIDR_MALFORMED},
+		{"10.0.0.0/08", "10.1.2.3", CIDR_MALFORMED},
+		{"10.0.0.0/-1", "10.1.2.3", CIDR_MALFORMED},
+		{"10.0.0.0/8/8", "10.1.2.3", CIDR_MALFORMED},
+		{"::/129", "::1", CIDR_MALFORMED},
+		{"example.org", "10.1.2.3", CIDR_MALFORMED},
+		{"", "10.1.2.3", CIDR_MALFORMED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		CHECK_INT(rows[i].address, rows[i].want,
+			  cidr_contains(span_of(rows[i].network), span_of(rows[i].address)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +446,9 @@ int main(void)
 		cmocka_unit_test(paths),
 		cmocka_unit_test(placeholders),
 		cmocka_unit_test(sizes),
+		cmocka_unit_test(times),
+		cmocka_unit_test(hosts),
+		cmocka_unit_test(networks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
