@@ -33,6 +33,13 @@ expect() {
 	fi
 }
 
+# What editors are told is what the program knows.
+meta=$(dirname "$0")/../../../rules/meta/sallyport.lua
+if ! "$program" profile types | diff "$meta" -; then
+	echo "rules/meta/sallyport.lua is not what 'sallyport profile types' writes: make it anew"
+	failed=1
+fi
+
 judged="--config $dir/gate.lua --listener main --facts $dir/facts.json"
 
 expect 2 "usage: sallyport"
@@ -49,6 +56,7 @@ expect 0 "audit_unavailable *503" help reasons
 expect 0 "isolation" help settings
 expect 0 "^identity.uid *INT" help facts
 expect 0 "^workload.mounts\[\].source *STRING" help facts
+expect 0 "^regex.match(pattern: string, s: string): boolean" help words
 expect 0 "worker *accept4" help syscalls
 expect 2 "did you mean 'reasons'" help reason
 expect 2 "No such file" profile list --config "$dir/none.lua"
