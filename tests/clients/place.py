@@ -55,7 +55,7 @@ class Place:
         folder = self.folder / name
         folder.mkdir(mode=0o755)
         (folder / "own").mkdir(mode=0o700)
-        example = (proc.ROOT / "examples/testcontainers.lua").read_text()
+        example = (proc.ROOT / "rules/profiles/testcontainers.lua").read_text()
         profile = (HERE / "profile.lua").read_text().replace("@SHARE@", str(self.share))
         return gate.Gate(folder, CONFIG.format(dir=folder, engine=self.engine.socket,
                                                limits=limits), {"clients": profile, "builders": (HERE / "builders.lua").read_text(),
