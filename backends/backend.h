@@ -302,6 +302,12 @@ struct backend_ops {
 	/* A refusal in the form that this service's clients show to people. */
 	void (*refusal)(const char *message, struct buf *ret_body, const char **ret_content_type);
 
+	/*
+	 * The head of a request for the stream of what happens in the service, from
+	 * `since` on ("": from now on), as the service writes times.  NULL: it has none.
+	 */
+	void (*watch)(struct backend *be, const char *since, struct buf *ret_head);
+
 	/* A request that proves the service works (a real list call), for `health`. */
 	const char *(*health_target)(struct backend *be);
 };

@@ -6,6 +6,7 @@
 #include "gate/supervisor.h"
 #include "proxy/metrics.h"
 #include "proxy/rates.h"
+#include "proxy/watched.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -129,7 +130,8 @@ static int serve(struct serve *s, struct err *err)
 	raise_descriptors();
 	s->rates = rates_create(err);
 	s->metrics = metrics_create(err);
-	if (!s->rates || !s->metrics)
+	s->watched = watched_create(err);
+	if (!s->rates || !s->metrics || !s->watched)
 		return -1;
 	rc = serve_open_sockets(s, err);
 	if (rc == 0) {

@@ -30,6 +30,7 @@ enum role {
 	ROLE_AUDITOR,        /* writes the log */
 	ROLE_RESOLVER,       /* looks at host paths */
 	ROLE_READER,         /* reads configuration and rules once */
+	ROLE_WATCHER,        /* follows what engines do besides */
 	ROLE_COUNT
 };
 

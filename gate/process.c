@@ -145,23 +145,24 @@ void process_cut(struct supervisor *s, struct process *p)
 	p->control = -1;
 }
 
-void process_connect(const struct process *server, const struct process *worker)
+void process_connect(const struct process *server, const struct process *client)
 {
 	char tag = server->role == ROLE_AUDITOR ? 'a' : 'r';
 	const struct process *at_fault = server;
 	struct err err = {0};
 	int ends[2];
 
-	if (server->control < 0 || worker->control < 0)
+	if (server->control < 0 || client->control < 0)
 		return;
 	if (io_pair(ends, &err) < 0) {
-		log_line("worker %d cannot be connected (%s): ended", (int)worker->pid, err.msg);
-		kill(worker->pid, SIGKILL);
+		log_line("%s %d cannot be connected (%s): ended", role_name(client->role),
+			 (int)client->pid, err.msg);
+		kill(client->pid, SIGKILL);
 		return;
 	}
 	if (io_send_fds(server->control, 'w', &ends[0], 1, &err) == 0) {
-		at_fault = worker;
-		if (io_send_fds(worker->control, tag, &ends[1], 1, &err) == 0)
+		at_fault = client;
+		if (io_send_fds(client->control, tag, &ends[1], 1, &err) == 0)
 			at_fault = NULL;
 	}
 	close(ends[0]);

@@ -211,6 +211,7 @@ static void switch_over(struct supervisor *s)
 		supervisor_move(s, &s->coming[i], &s->workers[i]);
 		supervisor_tell(&s->workers[i], 'g');
 	}
+	supervisor_end_watcher(s);
 	end(s, "");
 }
 

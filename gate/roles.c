@@ -6,6 +6,7 @@
 #include "gate/base/log.h"
 #include "gate/resolver.h"
 #include "gate/supervisor.h"
+#include "proxy/watcher.h"
 #include "proxy/worker.h"
 
 #include <errno.h>
@@ -44,10 +45,31 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.replaces = supervisor_predecessor();
 	conf.rates = s->rates;
 	conf.metrics = s->metrics;
+	conf.watched = s->watched;
 	w = worker_open(&conf, err);
 	if (!w)
 		return -1;
 	if (privs_filter(ROLE_WORKER, err) == 0)
+		status = worker_run(w, control);
+	worker_close(w);
+	return status;
+}
+
+static int run_watcher(const struct serve *s, int control, struct err *err)
+{
+	struct proxy_conf conf = s->loaded->config.proxy;
+	struct worker *w;
+	int status = -1;
+
+	if (begin(s, ROLE_WATCHER, err) < 0)
+		return -1;
+	conf.replaces = supervisor_predecessor();
+	conf.metrics = s->metrics;
+	conf.watched = s->watched;
+	w = watcher_open(&conf, err);
+	if (!w)
+		return -1;
+	if (privs_filter(ROLE_WATCHER, err) == 0)
 		status = worker_run(w, control);
 	worker_close(w);
 	return status;
@@ -113,6 +135,9 @@ int serve_role(struct serve *s, enum role role, int control)
 	switch (role) {
 	case ROLE_WORKER:
 		status = run_worker(s, control, &err);
+		break;
+	case ROLE_WATCHER:
+		status = run_watcher(s, control, &err);
 		break;
 	case ROLE_AUDITOR:
 		status = run_auditor(s, control, &err);

@@ -96,6 +96,7 @@ int serve_users(struct serve *s, struct err *err)
 	    find_user(u->auditor, &s->ids[ROLE_AUDITOR], err) < 0 ||
 	    find_user(u->resolver, &s->ids[ROLE_RESOLVER], err) < 0)
 		return -1;
+	s->ids[ROLE_WATCHER] = s->ids[ROLE_WORKER]; /* has the same rights: the engines' sockets */
 	if (s->ids[ROLE_WORKER].uid == s->ids[ROLE_AUDITOR].uid)
 		log_line("worker and auditor are the same user: a worker can alter the log");
 	return 0;
@@ -255,7 +256,7 @@ bool serve_engine_groups(struct serve *s)
 	if (want.group_count == now->group_count &&
 	    memcmp(want.groups, now->groups, want.group_count * sizeof(gid_t)) == 0)
 		return false;
-	*now = want;
+	*now = s->ids[ROLE_WATCHER] = want;
 	for (size_t i = 0; i < c->proxy.backend_count; i++)
 		if (engine_group(c, i, &gid) && gid == 0)
 			log_line("%s belongs to the group root, so workers get that group; give "

@@ -33,6 +33,7 @@ struct serve {
 	bool accept_damage;         /* of the log */
 	struct metrics *metrics;    /* likewise */
 	struct rates *rates;        /* shared by all workers, of every generation */
+	struct watched *watched;    /* ... and by watchers */
 	char self[SELF_ID_MAX + 1]; /* the container that it runs in, or "" */
 };
 

@@ -58,6 +58,7 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	list = jv_set(a, &tree, "processes", jv_array());
 	add_process(a, list, &s->auditor);
 	add_process(a, list, &s->resolver);
+	add_process(a, list, &s->watcher);
 	for (size_t i = 0; i < s->conf->workers; i++)
 		add_process(a, list, &s->workers[i]);
 	for (size_t i = 0; i < s->conf->workers; i++)

@@ -23,9 +23,12 @@
 #define CLOSE_MS  5000  /* the auditor may write its last record for this long */
 #define LOOK_MS   2000  /* between two looks at conf->stale() */
 
-/* --- processes by place: auditor, resolver, reader; workers: serving, coming, leaving --- */
-
-#define FIRST_WORKER 3
+/*
+ * Processes by place: auditor, resolver, reader; then their clients, the watcher and the
+ * workers: serving, coming, leaving.
+ */
+#define FIRST_CLIENT 3
+#define FIRST_WORKER 4
 
 static size_t leaving_places(const struct supervisor *s)
 {
@@ -39,7 +42,8 @@ static size_t places(const struct supervisor *s)
 
 static struct process *place(struct supervisor *s, size_t i)
 {
-	struct process *const single[FIRST_WORKER] = {&s->auditor, &s->resolver, &s->reader};
+	struct process *const single[FIRST_WORKER] = {&s->auditor, &s->resolver, &s->reader,
+						      &s->watcher};
 
 	if (i < FIRST_WORKER)
 		return single[i];
@@ -69,7 +73,12 @@ bool supervisor_ready(const struct supervisor *s)
 	for (size_t i = 0; i < s->conf->workers; i++)
 		if (!s->workers[i].ready)
 			return false;
-	return s->auditor.ready && s->resolver.ready;
+	return s->auditor.ready && s->resolver.ready && s->watcher.ready;
+}
+
+static bool is_client(const struct process *p)
+{
+	return p->role == ROLE_WORKER || p->role == ROLE_WATCHER;
 }
 
 static bool workers_gone(struct supervisor *s)
@@ -80,9 +89,15 @@ static bool workers_gone(struct supervisor *s)
 	return true;
 }
 
+/* Behind them nobody sends the auditor anything. */
+static bool clients_gone(struct supervisor *s)
+{
+	return !s->watcher.pid && workers_gone(s);
+}
+
 static bool all_gone(struct supervisor *s)
 {
-	return !s->auditor.pid && !s->resolver.pid && !s->reader.pid && workers_gone(s);
+	return !s->auditor.pid && !s->resolver.pid && !s->reader.pid && clients_gone(s);
 }
 
 /* --- starting and connecting --- */
@@ -91,17 +106,17 @@ static void connect_new(struct supervisor *s, struct process *p)
 {
 	if (p->role == ROLE_READER)
 		return;
-	if (p->role == ROLE_WORKER) {
+	if (is_client(p)) {
 		process_connect(&s->auditor, p);
 		process_connect(&s->resolver, p);
 		return;
 	}
-	for (size_t i = FIRST_WORKER; i < places(s); i++)
+	for (size_t i = FIRST_CLIENT; i < places(s); i++)
 		process_connect(p, place(s, i));
 }
 
 /*
- * Workers come when there is a log and a resolver for them, and go before these.
+ * Clients come when there is a log and a resolver for them, and go before these.
  * Reader and coming workers are a reload's.
  */
 static bool is_wanted(const struct supervisor *s, const struct process *p)
@@ -110,8 +125,9 @@ static bool is_wanted(const struct supervisor *s, const struct process *p)
 		return s->reload.phase == RELOAD_READING;
 	if (process_is_coming(s, p))
 		return s->reload.phase == RELOAD_STARTING;
-	if (p->role == ROLE_WORKER)
-		return s->stopping == STOPPING_NOT && s->servers_ready && is_serving_place(s, p);
+	if (is_client(p))
+		return s->stopping == STOPPING_NOT && s->servers_ready &&
+		       (p == &s->watcher || is_serving_place(s, p));
 	return s->stopping != STOPPING_REST;
 }
 
@@ -165,24 +181,34 @@ static void begin_stop(struct supervisor *s)
 			tell_to_finish(place(s, i));
 }
 
+/* The servers have not been told to end yet, nor the watcher before the workers are gone. */
+static bool is_to_end_now(const struct supervisor *s, const struct process *p)
+{
+	if (s->stopping != STOPPING_WORKERS)
+		return true;
+	return p == &s->watcher ? p->leaving : p->role == ROLE_WORKER;
+}
+
 static void kill_all(struct supervisor *s, const char *why)
 {
 	for (size_t i = 0; i < places(s); i++) {
 		struct process *p = place(s, i);
 
-		if (!p->pid || (s->stopping == STOPPING_WORKERS && p->role != ROLE_WORKER))
+		if (!p->pid || !is_to_end_now(s, p))
 			continue;
 		log_line("%s %d %s: killed", role_name(p->role), (int)p->pid, why);
 		kill(p->pid, SIGKILL);
 	}
 }
 
-/* The auditor's control socket ends when no worker can send it anything more. */
+/* The auditor's control socket ends when nobody can send it anything more. */
 static void go_on_stopping(struct supervisor *s)
 {
 	uint64_t now = clock_boot_ms();
 
-	if (s->stopping == STOPPING_WORKERS && workers_gone(s)) {
+	if (s->stopping == STOPPING_WORKERS && workers_gone(s))
+		supervisor_end_watcher(s); /* it sees the end of what they began */
+	if (s->stopping == STOPPING_WORKERS && clients_gone(s)) {
 		s->stopping = STOPPING_REST;
 		s->stop_deadline_ms = now + CLOSE_MS;
 		process_cut(s, &s->resolver);
@@ -261,12 +287,20 @@ void supervisor_let_go(struct supervisor *s)
 	}
 }
 
+void supervisor_end_watcher(struct supervisor *s)
+{
+	if (!s->watcher.pid || s->watcher.leaving)
+		return;
+	tell_to_finish(&s->watcher);
+}
+
 /* New workers take the places; the old ones finish in a place of their own. */
 static void replace_workers(struct supervisor *s)
 {
 	log_line("the engine sockets' groups changed: replacing the workers");
 	s->replace = false;
 	supervisor_let_go(s);
+	supervisor_end_watcher(s);
 	for (size_t i = 0; i < s->conf->workers; i++)
 		s->workers[i].restarts++;
 }
@@ -339,7 +373,7 @@ static void on_ready(struct supervisor *s, struct process *p)
 	p->ready = true;
 	if (p == &s->auditor)
 		s->sealed = false;
-	if (is_serving_place(s, p))
+	if (is_serving_place(s, p) || p == &s->watcher)
 		supervisor_tell(p, 'g');
 	s->servers_ready |= s->auditor.ready && s->resolver.ready;
 	if (s->ever_ready || !supervisor_ready(s))
@@ -357,15 +391,15 @@ static void hung_up(struct supervisor *s, struct process *p)
 		kill(p->pid, SIGKILL);
 }
 
-/* At most once a second for each worker: one that was taken over asks in vain for more. */
-static void reconnect(struct process *worker, const struct process *server)
+/* At most once a second for each client: one that was taken over asks in vain for more. */
+static void reconnect(struct process *client, const struct process *server)
 {
 	uint64_t now = clock_boot_ms();
 
-	if (!server->ready || now - worker->asked_ms < ASKED_PAUSE_MS)
+	if (!server->ready || now - client->asked_ms < ASKED_PAUSE_MS)
 		return;
-	worker->asked_ms = now;
-	process_connect(server, worker);
+	client->asked_ms = now;
+	process_connect(server, client);
 }
 
 static void on_control(struct supervisor *s, struct process *p)
@@ -380,7 +414,7 @@ static void on_control(struct supervisor *s, struct process *p)
 	n = recv(p->control, &word, 1, MSG_DONTWAIT);
 	if (n == 1 && word == 'y')
 		on_ready(s, p);
-	else if (n == 1 && p->role == ROLE_WORKER && (word == 'a' || word == 'r'))
+	else if (n == 1 && is_client(p) && (word == 'a' || word == 'r'))
 		reconnect(p, word == 'a' ? &s->auditor : &s->resolver);
 	else if (n == 1) /* nothing else is ever said */
 		kill(p->pid, SIGKILL);
@@ -497,6 +531,7 @@ static int open_places(struct supervisor *s, struct err *err)
 	s->auditor.role = ROLE_AUDITOR;
 	s->resolver.role = ROLE_RESOLVER;
 	s->reader.role = ROLE_READER;
+	s->watcher.role = ROLE_WATCHER;
 	snprintf(s->generation, sizeof(s->generation), "%s", s->conf->generation);
 	reload_open(s);
 	return 0;

@@ -6,18 +6,19 @@
  * with its control socket.  Over that socket (io_send_fds) a process gets
  *
  *	auditor, resolver   'w' and a descriptor: a connection to a worker
- *	worker              'a' or 'r' and a descriptor: to the auditor, to the resolver;
- *	                    'g': go, accept callers; 'd': accept no more, serve to the end
- *	                    what was begun; 's': finish soon and end
+ *	worker, watcher     'a' or 'r' and a descriptor: to the auditor, to the resolver;
+ *	                    'g': go, accept callers, or watch; 'd': accept no more, serve to the end
+ *	                    what was begun (workers only); 's': finish soon and end
  *
- * and says 'y' once when it is ready; a worker says 'a' or 'r' when it has lost
+ * and says 'y' once when it is ready; a worker or watcher says 'a' or 'r' when it has lost
  * that connection though the other process lives.  End of file: the supervisor is gone, or
  * (auditor, resolver) it is time to end.
  *
  * SIGHUP reloads (reload.c): a ROLE_READER process reads the configuration anew and
  * says 'b' with the descriptor of a bundle, or 'e' and, up to its end, why not.  Workers
  * of the next generation start beside the old ones; when all are ready, the
- * old ones are told 'd' and the new ones 'g'.  Any failure: the old ones stay.
+ * old ones are told 'd' and the new ones 'g'; then the watcher is told 's', and another one
+ * takes its place.  Any failure: the old ones stay.
  *
  * A process that dies before all were ready once ends the gate: something is
  * wrong that another try would not mend.  Later on a dead one is replaced at

@@ -62,7 +62,7 @@ enum stopping {
 
 struct supervisor {
 	const struct supervisor_conf *conf;
-	struct process auditor, resolver, reader;
+	struct process auditor, resolver, reader, watcher;
 	struct process *workers; /* conf->workers of them */
 	struct process *coming;  /* of the next generation; as many */
 	struct process *leaving; /* replaced workers that still finish; GENERATIONS_MAX times */
@@ -96,6 +96,12 @@ bool supervisor_has_room(struct supervisor *s);
  * to its end what was begun.  There is room for them.
  */
 void supervisor_let_go(struct supervisor *s);
+
+/*
+ * The watcher is to end; unless the gate stops, another one takes its place, under what is
+ * in force by then.
+ */
+void supervisor_end_watcher(struct supervisor *s);
 
 /* --- reload.c --- */
 
@@ -134,8 +140,8 @@ bool process_is_coming(const struct supervisor *s, const struct process *p);
 /* Closes the control socket; the process is to end or has ended. */
 void process_cut(struct supervisor *s, struct process *p);
 
-/* Gives a worker its connection to the auditor or the resolver. */
-void process_connect(const struct process *server, const struct process *worker);
+/* Gives a worker or a watcher its connection to the auditor or the resolver. */
+void process_connect(const struct process *server, const struct process *client);
 
 /* Says how it ended: "exit status 2", "signal 11 (Segmentation fault)". */
 void process_ended(struct supervisor *s, const struct process *p, int status, char *out,

@@ -83,6 +83,7 @@ struct proxy_conf {
 	const char *self;         /* the gate's own container, by id or name; NULL or "": none */
 	bool reads_without_log;
 	struct metrics *metrics; /* shared by all workers; NULL: nothing is counted */
+	struct watched *watched; /* shared by workers and watchers: what engines were asked for */
 	struct rates *rates;     /* shared by all workers; NULL: none are kept (`check`) */
 	const char *generation;  /* hash of the bundle */
 	const char *replaces; /* how the worker before this one was lost, for the log; "" or NULL:

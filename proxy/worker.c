@@ -176,10 +176,16 @@ static int fill_worker(struct worker *w, const struct proxy_conf *conf, struct e
 	for (size_t i = 0; i < conf->backend_count; i++)
 		if (open_service(w, i, err) < 0)
 			return -1;
-	return front_open(w, err);
+	return w->watcher ? watcher_fill(w, err) : front_open(w, err);
 }
 
 struct worker *worker_open(const struct proxy_conf *conf, struct err *err)
+{
+	return worker_open_as(conf, NULL, err);
+}
+
+struct worker *worker_open_as(const struct proxy_conf *conf, struct watcher *watcher,
+			      struct err *err)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 
@@ -188,6 +194,7 @@ struct worker *worker_open(const struct proxy_conf *conf, struct err *err)
 		return NULL;
 	}
 	w->conf = conf;
+	w->watcher = watcher;
 	w->loop.epfd = -1;
 	w->control_fd = -1;
 	if (fill_worker(w, conf, err) == 0)
@@ -200,6 +207,8 @@ void worker_close(struct worker *w)
 {
 	if (!w)
 		return;
+	if (w->watcher)
+		watcher_free(w);
 	front_close(w);
 	exchange_free_spare(w);
 	for (size_t i = 0; w->services && i < w->conf->backend_count; i++) {
@@ -219,7 +228,7 @@ void worker_close(struct worker *w)
 
 /* --- the supervisor's word --- */
 
-static void tell(struct worker *w, enum record_type type, const char *text)
+void worker_tell(struct worker *w, enum record_type type, const char *text)
 {
 	char id[UUID_TEXT_LEN + 1];
 	struct record r = {.type = type, .id = id, .text = text};
@@ -229,7 +238,7 @@ static void tell(struct worker *w, enum record_type type, const char *text)
 		log_line("%s could not be recorded: %s", record_type_name(type), text);
 }
 
-/* Which rules are in force here, and what became of the worker before this one. */
+/* Which rules are in force here. */
 static void tell_beginning(struct worker *w)
 {
 	struct buf text;
@@ -241,10 +250,15 @@ static void tell_beginning(struct worker *w)
 		buf_printf(&text, " %s:%.12s", profile_name(engine_profile_at(w->rules, i)),
 			   profile_hash(engine_profile_at(w->rules, i)));
 	buf_put(&text, "", 1);
-	tell(w, RECORD_POLICY_LOAD, buf_span(&text).at);
+	worker_tell(w, RECORD_POLICY_LOAD, buf_span(&text).at);
 	buf_fini(&text);
+}
+
+/* What became of the process before this one. */
+static void tell_predecessor(struct worker *w)
+{
 	if (w->conf->replaces && *w->conf->replaces)
-		tell(w, RECORD_WORKER_LOST, w->conf->replaces);
+		worker_tell(w, RECORD_WORKER_LOST, w->conf->replaces);
 }
 
 /* From here on its rules are in force, and it accepts callers. */
@@ -252,6 +266,11 @@ static void begin(struct worker *w)
 {
 	struct err err = {0};
 
+	tell_predecessor(w);
+	if (w->watcher) {
+		watcher_begin(w);
+		return;
+	}
 	tell_beginning(w);
 	if (connection_listen(w, &err) == 0)
 		return;
@@ -359,12 +378,17 @@ void worker_turn(struct worker *w, int timeout_ms)
 		return;
 	w->tick_ms = w->loop.now_ms + WORKER_TICK_MS;
 	ask_anew(w);
-	front_tick(w);
+	if (w->watcher)
+		watcher_tick(w);
+	else
+		front_tick(w);
 }
 
 static bool is_done(const struct worker *w)
 {
-	return w->control_fd < 0 || (w->stopping && (!w->conns || w->loop.now_ms >= w->stop_ms));
+	bool idle = w->watcher ? watcher_idle(w) : !w->conns;
+
+	return w->control_fd < 0 || (w->stopping && (idle || w->loop.now_ms >= w->stop_ms));
 }
 
 /* Whoever came before the log's connection is up would be refused; a lost log is not waited for. */

@@ -177,8 +177,11 @@ struct exchange {
 	char sent_sha256[72], body_sha256[72];
 };
 
+struct watcher;
+
 struct worker {
 	const struct proxy_conf *conf;
+	struct watcher *watcher; /* in a watcher: takes no callers */
 	struct loop loop;
 	struct MHD_Daemon *mhd;
 	struct watch mhd_watch;
@@ -215,8 +218,18 @@ struct worker {
 	struct check *check; /* set in `sallyport check`: judge, print, forward nothing */
 };
 
-/* worker.c: one turn of the loop */
-void worker_turn(struct worker *w, int timeout_ms);
+/* worker.c */
+struct worker *worker_open_as(const struct proxy_conf *conf, struct watcher *watcher,
+			      struct err *err);
+void worker_turn(struct worker *w, int timeout_ms); /* one turn of the loop */
+void worker_tell(struct worker *w, enum record_type type, const char *text); /* a record */
+
+/* watcher.c: the parts of a worker that watches instead */
+int watcher_fill(struct worker *w, struct err *err);
+void watcher_begin(struct worker *w);
+void watcher_tick(struct worker *w);
+bool watcher_idle(const struct worker *w);
+void watcher_free(struct worker *w);
 
 /* connection.c */
 

@@ -82,6 +82,16 @@ static const char *docker_health_target(struct backend *be)
 	return "/containers/json?limit=1";
 }
 
+/* Without a version: what is read of events has been the same in all of them. */
+static void docker_watch(struct backend *be, const char *since, struct buf *ret_head)
+{
+	(void)be;
+	buf_printf(
+		ret_head,
+		"GET /events%s%s HTTP/1.1\r\nHost: docker\r\nUser-Agent: sallyport-watcher\r\n\r\n",
+		*since ? "?since=" : "", since);
+}
+
 const struct fact_name docker_fact_names[] = {
 #define NAME(fact, field) {fact, field},
 #include "backends/docker/names.def"
@@ -109,4 +119,5 @@ const struct backend_ops backend_docker = {
 	.created = docker_created,
 	.refusal = docker_refusal,
 	.health_target = docker_health_target,
+	.watch = docker_watch,
 };

@@ -6,6 +6,8 @@ import json
 import re
 import urllib.parse
 
+from kit.proc import Trouble
+
 API = "1.41"
 
 IMAGES = {
@@ -211,6 +213,23 @@ def _mounts(host):
                       "Destination": mount.get("Target"), "Mode": "",
                       "RW": not mount.get("ReadOnly"), "Propagation": "rprivate"})
     return found
+
+
+def is_watcher(head):
+    """The gate's own process that follows events, which it does beside all that callers want."""
+    return head.get("user-agent") == "sallyport-watcher"
+
+
+def hold_events(stream, first=b""):
+    """Nothing happens here: the stream of events stays open until the gate hangs up."""
+    try:
+        stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                    b"Transfer-Encoding: chunked\r\n\r\n" + first)
+        stream.sock.settimeout(None)
+        while stream.fill():
+            pass
+    except (Trouble, OSError):
+        pass
 
 
 def reply(status, document, head_only=False, more=()):

@@ -473,6 +473,7 @@ class Upstream(Peer):
         self.answers = []  # (method, pattern, status, lines, body)
         self.queue = []
         self.now = None
+        self.watchers, self.past = [], []  # streams of events; what those to come are told first
         self.processes = []  # that it pretends to have started
         self.server = wire.Server(path, self.serve)
         for statement in block.statements:
@@ -518,6 +519,9 @@ class Upstream(Peer):
                 head = stream.request()
             except Trouble:
                 return
+            if engine.is_watcher(head):
+                self.tell_events(stream, head)
+                return
             if not self.stand(stream, head):
                 request = Request(stream, head)
                 self.stage.note(self.who, f"< {head.start} {dict(head.fields)}")
@@ -527,6 +531,17 @@ class Upstream(Peer):
                 request.answered.wait()
             if (head.get("connection") or "").lower() == "close":
                 return
+
+    def tell_events(self, stream, head):
+        """The gate follows what happens, in every scene; `event` says what that is."""
+        self.stage.note(self.who, f"< {head.start} (the watcher's)")
+        with self.stage.lock:
+            told = list(self.past)
+            self.watchers.append(stream)
+            self.stage.lock.notify_all()
+        engine.hold_events(stream, b"".join(map(wire.chunk, told)))
+        with self.stage.lock:
+            self.watchers.remove(stream)
 
     def stand(self, stream, head):
         if any(self.fits(words(statement.text)[1:], head)

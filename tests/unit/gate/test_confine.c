@@ -102,6 +102,18 @@ static void worker_unlinks(void)
 	unlink("/nonexistent");
 }
 
+static void watcher_accepts(void)
+{
+	confined(ROLE_WATCHER);
+	accept4(-1, NULL, NULL, 0);
+}
+
+static void watcher_opens(void)
+{
+	confined(ROLE_WATCHER);
+	open("/dev/null", O_RDONLY);
+}
+
 static void auditor_makes_a_socket(void)
 {
 	confined(ROLE_AUDITOR);
@@ -246,6 +258,8 @@ static void filters_hold(void **state)
 		{"a worker sends signals", worker_kills, -SIGSYS},
 		{"a worker traces", worker_traces, -SIGSYS},
 		{"a worker removes files", worker_unlinks, -SIGSYS},
+		{"the watcher takes a caller", watcher_accepts, -SIGSYS},
+		{"the watcher opens a file", watcher_opens, PRIVS_SANITIZED ? 0 : -SIGSYS},
 		{"the auditor makes a socket", auditor_makes_a_socket, -SIGSYS},
 		{"the auditor connects", auditor_connects, -SIGSYS},
 		{"the auditor executes", auditor_executes, -SIGSYS},

@@ -103,6 +103,29 @@ static int work(int control)
 	return 0;
 }
 
+/* It is a client of both servers, as workers are, and lives on until it is told to end. */
+static int look_on(int control)
+{
+	int fds[IO_FDS_MAX];
+	struct err err = {0};
+	size_t count;
+	char tag;
+
+	while (io_recv_fds(control, &tag, fds, &count, &err) == 1) {
+		for (size_t i = 0; i < count; i++)
+			close(fds[i]);
+		if (count)
+			say("watcher", tag == 'a' ? "meets-auditor" : "meets-resolver", 0);
+		if (tag == 'g')
+			say("watcher", "watches-with", (int)generation);
+		if (tag == 's') {
+			say("watcher", "stops", 0);
+			return 0;
+		}
+	}
+	return 0;
+}
+
 /* A reader's work: any descriptor stands for a bundle. */
 static int bring(int control)
 {
@@ -154,6 +177,8 @@ static int run(void *arg, enum role role, int control)
 	io_send_fds(control, 'y', NULL, 0, &err);
 	if (role == ROLE_WORKER)
 		return work(control);
+	if (role == ROLE_WATCHER)
+		return look_on(control);
 	return serve(role_name(role), control);
 }
 
@@ -316,6 +341,9 @@ static void stops_in_order(void **state)
 		last_worker = at;
 	CHECK_INT("auditor and resolver end", 2, times(&g, " ends "));
 	CHECK_INT("after the workers", 1, strstr(g.text, " ends ") > last_worker);
+	CHECK_INT("the watcher ends", 1, times(&g, " stops "));
+	CHECK_INT("behind the workers", 1, strstr(g.text, " stops ") > last_worker);
+	CHECK_INT("before its servers", 1, strstr(g.text, " stops ") < strstr(g.text, " ends "));
 	CHECK_INT("nobody was killed", 0, times(&g, "killed"));
 }
 
@@ -382,6 +410,26 @@ static void a_dead_worker_is_replaced(void **state)
 	kill(g.pid, SIGTERM);
 	CHECK_INT("status", 0, finish(&g));
 	CHECK_INT("all that live were told", WORKERS, times(&g, "is-told-to-end"));
+}
+
+static void a_dead_watcher_is_replaced(void **state)
+{
+	struct gate g;
+	int old, new;
+
+	(void)state;
+	start(&g, HABIT_GOOD, false, -1);
+	wait_until_complete(&g);
+	wait_for(&g, "watches-with 0", 1);
+	old = expect_anywhere(&g, "watches-with", NULL);
+	kill(old, SIGKILL);
+	wait_for(&g, "watches-with 0", 2);
+	new = expect(&g, "watches-with", NULL);
+	CHECK_INT("another one", 1, new != old);
+	wait_for(&g, "meets-auditor", 2);
+	wait_for(&g, "meets-resolver", 2);
+	kill(g.pid, SIGTERM);
+	CHECK_INT("status", 0, finish(&g));
 }
 
 /* A worker that lost a connection gets another one; asking often brings no more. */
@@ -460,6 +508,7 @@ static void a_reload_replaces_the_workers(void **state)
 	wait_for(&g, "goes-with 1", WORKERS);
 	wait_for(&g, "drains 0", WORKERS);
 	wait_for(&g, "reload: generation g1 serves", 1);
+	wait_for(&g, "watches-with 1", 1);
 	kill(g.pid, SIGHUP);
 	wait_for(&g, "goes-with 2", WORKERS);
 	wait_for(&g, "drains 1", WORKERS);
@@ -597,7 +646,7 @@ static void tells_its_status(void **state)
 	CHECK_INT("pid", g.pid, jv_num(&tree, "pid", 0));
 	CHECK_INT("ready", true, jv_true(&tree, "ready"));
 	CHECK_STR("audit", "up", jv_str(&tree, "audit", ""));
-	CHECK_INT("processes", 2 + WORKERS, jv_get(&tree, "processes")->count);
+	CHECK_INT("processes", 3 + WORKERS, jv_get(&tree, "processes")->count);
 	close(fd);
 	kill(g.pid, SIGTERM);
 	CHECK_INT("status", 0, finish(&g));
@@ -613,6 +662,7 @@ int main(void)
 		cmocka_unit_test(a_signal_to_all_ends_in_order),
 		cmocka_unit_test(a_dead_server_is_replaced),
 		cmocka_unit_test(a_dead_worker_is_replaced),
+		cmocka_unit_test(a_dead_watcher_is_replaced),
 		cmocka_unit_test(a_lost_connection_is_given_anew),
 		cmocka_unit_test(many_deaths_are_slowed_down),
 		cmocka_unit_test(a_failed_start_is_told),
