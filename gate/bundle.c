@@ -118,20 +118,39 @@ static int damaged(struct err *err)
 	return err_set(err, ERR_CONFIG, "the configuration bundle is damaged");
 }
 
-static int parse_rules(struct span rest, struct arena *a, struct config *ret, struct err *err)
+static bool is_file(struct span name)
+{
+	return name.len && name.at[0] == '/';
+}
+
+/* A file that is named twice is one piece. */
+static void keep_file(struct config *c, struct span name, struct span text)
+{
+	for (size_t i = 0; i < c->file_count; i++)
+		if (span_is(name, c->files[i]->path))
+			c->files[i]->text = text;
+}
+
+static int parse_pieces(struct span rest, struct arena *a, struct config *ret, struct err *err)
 {
 	struct rule_source *rules = arena_take(a, BUNDLE_SOURCES_MAX * sizeof(*rules));
 	size_t count = 0;
 
 	if (!rules)
 		return err_set(err, ERR_LIMIT, "%s: too large", ret->path);
-	for (; rest.len; count++) {
+	while (rest.len) {
 		struct span name, text;
 
-		if (count == BUNDLE_SOURCES_MAX || !bundle_next(&rest, &name, &text))
+		if (!bundle_next(&rest, &name, &text))
+			return damaged(err);
+		if (is_file(name)) {
+			keep_file(ret, name, text);
+			continue;
+		}
+		if (count == BUNDLE_SOURCES_MAX)
 			return damaged(err);
 		rules[count].name = arena_strndup(a, name.at, name.len);
-		rules[count].text = text;
+		rules[count++].text = text;
 	}
 	ret->proxy.rules = rules;
 	ret->proxy.rule_count = count;
@@ -151,7 +170,7 @@ int bundle_config(const struct bundle *b, struct arena *a, struct config *ret, s
 	path = arena_strndup(a, name.at, name.len);
 	if (!path || jv_parse(a, text, &entries, &fault, err) < 0)
 		return damaged(err);
-	if (config_build(&entries, path, a, ret, err) < 0 || parse_rules(rest, a, ret, err) < 0)
+	if (config_build(&entries, path, a, ret, err) < 0 || parse_pieces(rest, a, ret, err) < 0)
 		return -1;
 	ret->entries = arena_take(a, sizeof(*ret->entries));
 	if (ret->entries)

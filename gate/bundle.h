@@ -9,7 +9,8 @@
  *
  *	"sallyport-bundle 1\n", then pieces: name length (32 bit), text length (64 bit),
  *	name, text.  The first piece is the configuration's tree as JSON, under the
- *	file's path; the others are files of profiles.
+ *	file's path; the others are files of profiles, and, under their absolute paths,
+ *	what else the configuration names (config.h: files).
  */
 #ifndef GATE_BUNDLE_H
 #define GATE_BUNDLE_H
@@ -22,6 +23,7 @@
 #define BUNDLE_CONFIG_MAX  ((size_t)1 << 20)   /* bytes of the configuration file */
 #define BUNDLE_SOURCE_MAX  ((size_t)256 << 10) /* bytes of one file of profiles */
 #define BUNDLE_SOURCES_MAX 256
+#define BUNDLE_FILE_MAX    ((size_t)256 << 10) /* bytes of a key, or a file of certificates */
 #define BUNDLE_MAX         ((size_t)16 << 20) /* bytes in all */
 
 struct bundle {

@@ -39,6 +39,7 @@ struct reader {
 	struct config config; /* second child */
 	struct rule_source sources[BUNDLE_SOURCES_MAX];
 	size_t source_count;
+	struct buf files; /* their pieces, as they go into the bundle */
 };
 
 /* --- first child: the configuration's Lua becomes a tree --- */
@@ -140,11 +141,37 @@ static int add_folder(struct reader *r, const char *folder, struct err *err)
 	return rc;
 }
 
+static bool is_first(const struct config *c, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(c->files[j]->path, c->files[i]->path) == 0)
+			return false;
+	return true;
+}
+
+/* Keys and certificates.  What stands in them is looked at by who works with them. */
+static int load_files(struct reader *r, struct err *err)
+{
+	buf_init(&r->files, BUNDLE_MAX);
+	for (size_t i = 0; i < r->config.file_count; i++) {
+		const char *path = r->config.files[i]->path;
+		struct buf text;
+
+		if (!is_first(&r->config, i))
+			continue;
+		if (io_read_file(path, BUNDLE_FILE_MAX, &text, err) < 0)
+			return err_wrap(err, "%s", r->path);
+		bundle_put(&r->files, span_of(path), buf_span(&text));
+		buf_fini(&text);
+	}
+	return 0;
+}
+
 static int load_sources(struct reader *r, struct err *err)
 {
 	struct stat st;
 
-	if (bundle_config(&r->first, r->arena, &r->config, err) < 0)
+	if (bundle_config(&r->first, r->arena, &r->config, err) < 0 || load_files(r, err) < 0)
 		return -1;
 	assert(r->config.profile_paths);
 	for (size_t i = 0; r->config.profile_paths[i]; i++) {
@@ -204,6 +231,10 @@ static int work_rules(struct reader *r, struct buf *out, struct err *err)
 	buf_put(out, r->first.text.at, r->first.text.len);
 	for (size_t i = 0; i < r->source_count; i++)
 		bundle_put(out, span_of(r->sources[i].name), r->sources[i].text);
+	buf_put(out, buf_span(&r->files).at, buf_len(&r->files));
+	if (buf_spent(&r->files))
+		return err_set(err, ERR_LIMIT, "%s: the files that it names are too large",
+			       r->path);
 	return rc;
 }
 

@@ -90,6 +90,8 @@ static void say_absent_engines(const struct proxy_conf *p)
 		const struct conf_backend *b = &p->backends[i];
 		struct stat st;
 
+		if (b->tcp)
+			continue;
 		if (stat(b->socket, &st) < 0 || access(b->socket, W_OK) < 0)
 			log_line("backend \"%s\": %s: %s; requests that need it are refused",
 				 b->name, b->socket, strerror(errno));
@@ -126,6 +128,8 @@ static int serve(struct serve *s, struct err *err)
 	if (serve_users(s, err) < 0 || serve_log_folder(s, err) < 0)
 		return -1;
 	serve_engine_groups(s);
+	if (serve_look_up(s, err) < 0)
+		return -1;
 	say_absent_engines(&c->proxy);
 	raise_descriptors();
 	s->rates = rates_create(err);

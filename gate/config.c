@@ -152,9 +152,11 @@ static bool is_socket(const struct jv *v)
 static bool is_address(const struct jv *v)
 {
 	const char *path = is_text(v) ? config_address_path(v->str.at) : NULL;
+	struct conf_tcp tcp;
 
-	return path && is_clean_path(path) &&
-	       strlen(path) < sizeof(((struct sockaddr_un *)0)->sun_path);
+	if (!path)
+		return is_text(v) && config_address_tcp(v->str.at, NULL, &tcp) == 0;
+	return is_clean_path(path) && strlen(path) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
 static bool is_kind(const struct jv *v)
@@ -251,7 +253,7 @@ static const struct {
 	[KIND_BOOL] = {is_bool, "true or false"},
 	[KIND_PATH] = {is_path, "an absolute path without '..', '.', '//' or a '/' at its end"},
 	[KIND_SOCKET] = {is_socket, "an absolute path of at most 100 bytes"},
-	[KIND_ADDRESS] = {is_address, "\"unix:///PATH\""},
+	[KIND_ADDRESS] = {is_address, "\"unix:///PATH\" or \"tcp://HOST:PORT\""},
 	[KIND_KIND] = {is_kind, "the name of an adapter"},
 	[KIND_FILES] = {is_files, "\"same_host\" or \"none\""},
 	[KIND_USER] = {is_user, "the name of a user of this host"},
@@ -273,14 +275,6 @@ _Static_assert(sizeof(kinds) / sizeof(*kinds) == KIND_COUNT, "a check each");
 const char *config_kind_text(enum config_kind kind)
 {
 	return kinds[kind].text;
-}
-
-const char *config_address_path(const char *address)
-{
-	static const char prefix[] = "unix://";
-
-	return strncmp(address, prefix, sizeof(prefix) - 1) == 0 ? address + sizeof(prefix) - 1
-								 : NULL;
 }
 
 /* What stood there, short enough for a message. */

@@ -48,6 +48,9 @@ struct config {
 	unsigned workers;                 /* 0: one a processor */
 	const char *const *profile_paths; /* absolute; NULL at the end */
 	const char *status_socket;        /* beside the first listener */
+	/* What is named beside profiles (keys, certificates): its text comes with the bundle. */
+	struct conf_file **files;
+	size_t file_count;
 };
 
 #define CONFIG_ENTRIES_MAX 256 /* of one word */

@@ -184,32 +184,7 @@ static uint32_t gid_of(const struct jv *v)
 
 static int build_backends(struct building *b, struct err *err)
 {
-	size_t count = count_of(b, "backend");
-	struct conf_backend *list = arena_take(b->arena, count * sizeof(*list));
-	struct config_engine *engines = arena_take(b->arena, count * sizeof(*engines));
-	const struct jv *group;
-	struct config_entry e;
-
-	if (!list || !engines)
-		return no_memory(b, err);
-	if (!count)
-		return err_set(err, ERR_CONFIG, "%s: there is no backend", b->path);
-	for (size_t i = 0; i < count; i++) {
-		config_entry_at(b->entries, b->path, "backend", i, &e);
-		list[i] = (struct conf_backend){
-			.name = e.name,
-			.kind = jv_str(e.value, "kind", ""),
-			.socket = config_address_path(jv_str(e.value, "address", "")),
-			.sees_files = strcmp(jv_str(e.value, "files", "none"), "same_host") == 0,
-		};
-		group = jv_get(e.value, "group");
-		if (group)
-			engines[i] = (struct config_engine){true, gid_of(group)};
-	}
-	b->to->proxy.backends = b->to->backends = list;
-	b->to->proxy.backend_count = count;
-	b->to->engines = engines;
-	return 0;
+	return config_build_backends(b->entries, b->arena, b->to, err);
 }
 
 static int build_identity(const struct config_entry *e, struct conf_identity *ret, struct err *err)
@@ -380,12 +355,9 @@ static int metrics_only(const struct config_entry *e, struct err *err)
 static int check_plaintext(const struct building *b, const struct config_entry *e,
 			   const struct conf_listener *l, struct err *err)
 {
-	struct config_entry network;
 	struct listen_tcp at;
-	bool said = config_entry_at(b->entries, b->path, "network", 0, &network) &&
-		    jv_true(network.value, "plaintext") && jv_true(e->value, "plaintext");
 
-	if (listen_tcp_parse(l->tcp, &at) < 0 || at.loopback || said)
+	if (listen_tcp_parse(l->tcp, &at) < 0 || at.loopback || config_plaintext(b->entries, e))
 		return 0;
 	return config_wrong(
 		e, err,
@@ -441,7 +413,7 @@ static int build_listener(const struct building *b, const struct config_entry *e
 					    "listener \"%s\" has the same socket or address",
 					    b->to->listeners[i].name);
 	for (size_t i = 0; i < b->to->proxy.backend_count; i++)
-		if (strcmp(b->to->proxy.backends[i].socket, l->socket) == 0)
+		if (*l->socket && strcmp(b->to->proxy.backends[i].socket, l->socket) == 0)
 			return config_wrong(e, err, "this is the socket of backend \"%s\"",
 					    b->to->proxy.backends[i].name);
 	l->metrics = jv_true(e->value, "metrics");

@@ -82,8 +82,26 @@ bool config_entry_at(const struct jv *entries, const char *path, const char *wor
 /* "signed" and so on; false: there is no such mode. */
 bool config_retention_mode(const char *name, enum retention_mode *ret);
 
-/* "unix:///x" -> "/x" */
+/* "unix:///x" -> "/x"; NULL if it is no such address. */
 const char *config_address_path(const char *address);
+
+/* "tcp://host:2376", "tcp://[::1]:2376" in one plain form; host lives in the arena.  -1: it is
+ * none. */
+int config_address_tcp(const char *address, struct arena *a, struct conf_tcp *ret);
+
+#define CONFIG_FILES_MAX 1024
+
+/* to->path, and its text once the bundle is read.  to lives as long as the configuration. */
+int config_add_file(struct config *c, struct arena *a, const char *path, struct conf_file *to,
+		    struct err *err);
+
+/* --- config_backend.c --- */
+
+int config_build_backends(const struct jv *entries, struct arena *a, struct config *ret,
+			  struct err *err);
+
+/* network { plaintext = true }, and plaintext = true in the entry. */
+bool config_plaintext(const struct jv *entries, const struct config_entry *e);
 
 /* Host paths by which callers of a listener mean the engine's socket, in all their spellings. */
 const char *const *engine_names(const struct config *c, size_t listener, struct arena *a);

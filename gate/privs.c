@@ -11,16 +11,20 @@ struct row {
 	unsigned role; /* enum role, or ROLE_EACH */
 	struct confine_call call;
 	const char *reason;
-	bool sanitizer_only;
+	bool sanitizer_only, tcp_only;
 };
 
+static bool reaches_tcp;
+
 static const struct row rows[] = {
-#define SYSCALL(role, name, reason)            {ROLE_##role, {#name, -1, 0}, reason, false},
-#define SYSCALL_IF(role, name, arg, v, reason) {ROLE_##role, {#name, arg, v}, reason, false},
-#define SYSCALL_ASAN(role, name, reason)       {ROLE_##role, {#name, -1, 0}, reason, true},
+#define SYSCALL(role, name, reason)             {ROLE_##role, {#name, -1, 0}, reason, false, false},
+#define SYSCALL_IF(role, name, arg, v, reason)  {ROLE_##role, {#name, arg, v}, reason, false, false},
+#define SYSCALL_TCP(role, name, arg, v, reason) {ROLE_##role, {#name, arg, v}, reason, false, true},
+#define SYSCALL_ASAN(role, name, reason)        {ROLE_##role, {#name, -1, 0}, reason, true, false},
 #include "gate/syscalls.def"
 #undef SYSCALL
 #undef SYSCALL_IF
+#undef SYSCALL_TCP
 #undef SYSCALL_ASAN
 };
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -83,7 +87,14 @@ static bool belongs_to(const struct row *row, enum role role)
 {
 	if (row->sanitizer_only && !PRIVS_SANITIZED)
 		return false;
+	if (row->tcp_only && !reaches_tcp && role != ROLE_SUPERVISOR)
+		return false;
 	return role == ROLE_SUPERVISOR || row->role == ROLE_EACH || row->role == role;
+}
+
+void privs_reach_tcp(void)
+{
+	reaches_tcp = true;
 }
 
 int privs_filter(enum role role, struct err *err)

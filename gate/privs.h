@@ -49,6 +49,12 @@ int privs_become(enum role role, const struct confine_ids *ids, struct err *err)
  */
 int privs_read(struct err *err) __attribute__((warn_unused_result));
 
+/*
+ * An engine is at tcp://: lists that privs_filter() installs from now on hold what that
+ * takes.  For the process that calls it, and those that it starts.
+ */
+void privs_reach_tcp(void);
+
 /* Installs the role's list of syscalls.def. */
 int privs_filter(enum role role, struct err *err) __attribute__((warn_unused_result));
 

@@ -99,7 +99,8 @@ const char *const *engine_names(const struct config *c, size_t listener, struct 
 	struct list names = {.arena = a};
 
 	add(&names, "/var/run/docker.sock");
-	add(&names, c->proxy.backends[l->backend].socket);
+	if (*c->proxy.backends[l->backend].socket)
+		add(&names, c->proxy.backends[l->backend].socket);
 	if (*l->socket)
 		add(&names, l->socket);
 	return names.paths;
@@ -125,6 +126,9 @@ const char *const *protected_paths(const struct config *c, struct arena *a)
 	if (c->ledger && *c->ledger)
 		add(&l, c->ledger);
 	for (size_t i = 0; i < c->proxy.backend_count; i++)
-		add(&l, c->proxy.backends[i].socket);
+		if (*c->proxy.backends[i].socket)
+			add(&l, c->proxy.backends[i].socket);
+	for (size_t i = 0; i < c->file_count; i++)
+		add(&l, c->files[i]->path);
 	return l.paths;
 }

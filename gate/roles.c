@@ -34,6 +34,13 @@ static int begin(const struct serve *s, enum role role, struct err *err)
 	return role == ROLE_AUDITOR ? 0 : die_with_parent(s, err);
 }
 
+static void allow_for(const struct proxy_conf *conf)
+{
+	for (size_t i = 0; i < conf->backend_count; i++)
+		if (conf->backends[i].tcp)
+			privs_reach_tcp();
+}
+
 static int run_worker(const struct serve *s, int control, struct err *err)
 {
 	struct proxy_conf conf = s->loaded->config.proxy;
@@ -46,6 +53,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.rates = s->rates;
 	conf.metrics = s->metrics;
 	conf.watched = s->watched;
+	allow_for(&conf);
 	w = worker_open(&conf, err);
 	if (!w)
 		return -1;

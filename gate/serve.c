@@ -220,7 +220,7 @@ static bool engine_group(const struct config *c, size_t i, gid_t *ret)
 		*ret = c->engines[i].gid;
 		return true;
 	}
-	if (stat(c->proxy.backends[i].socket, &st) < 0)
+	if (stat(c->proxy.backends[i].socket, &st) < 0) /* also where it is none */
 		return false;
 	*ret = st.st_gid;
 	return true;
@@ -248,7 +248,7 @@ bool serve_engine_groups(struct serve *s)
 	for (size_t i = 0; i < c->proxy.backend_count; i++)
 		if (engine_group(c, i, &gid))
 			add_group(&want, gid);
-		else
+		else if (!c->proxy.backends[i].tcp)
 			missing = true;
 	/* What went away may come back as it was. */
 	for (size_t i = 0; missing && i < now->group_count; i++)

@@ -30,11 +30,12 @@ struct serve {
 	struct confine_ids ids[ROLE_COUNT]; /* if root */
 	int *listeners;                     /* descriptors, one a listener */
 	int status;
-	bool accept_damage;         /* of the log */
-	struct metrics *metrics;    /* likewise */
-	struct rates *rates;        /* shared by all workers, of every generation */
-	struct watched *watched;    /* ... and by watchers */
-	char self[SELF_ID_MAX + 1]; /* the container that it runs in, or "" */
+	bool accept_damage;               /* of the log */
+	struct metrics *metrics;          /* likewise */
+	struct rates *rates;              /* shared by all workers, of every generation */
+	struct watched *watched;          /* ... and by watchers */
+	char self[SELF_ID_MAX + 1];       /* the container that it runs in, or "" */
+	struct dial_addresses *addresses; /* one a backend; of those at tcp:// */
 };
 
 /* Looks up the users; refuses root and users that do not exist. */
@@ -48,6 +49,12 @@ int serve_log_folder(const struct serve *s, struct err *err);
 
 int serve_open_sockets(struct serve *s, struct err *err);
 void serve_close_sockets(struct serve *s);
+
+/* Where the engines at tcp:// are; a name that is not known is said in the log. */
+int serve_look_up(struct serve *s, struct err *err);
+
+/* To a configuration that was read later: backends are the same in every generation. */
+int serve_give_addresses(const struct serve *s, struct config *c, struct arena *a, struct err *err);
 
 /*
  * The groups of the engines' sockets, which workers need to connect.  True if

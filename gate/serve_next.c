@@ -67,7 +67,8 @@ static int build_next(struct serve *s, struct err *err)
 		return err_set(err, ERR_SYSTEM, "no memory");
 	if (bundle_config(&s->next.bundle, s->next.arena, c, err) < 0 ||
 	    restart_needed(&s->loaded->config, c, err) < 0 ||
-	    ledger_carry(&s->loaded->config, c, s->next.arena, err) < 0)
+	    ledger_carry(&s->loaded->config, c, s->next.arena, err) < 0 ||
+	    serve_give_addresses(s, c, s->next.arena, err) < 0)
 		return -1;
 	serve_own_container(s, c);
 	for (size_t i = 0; i < c->proxy.listener_count; i++)

@@ -8,6 +8,7 @@
 
 #include "backends/backend.h"
 #include "gate/base/hash.h"
+#include "gate/base/span.h"
 #include "rules/engine.h"
 
 #include <stdbool.h>
@@ -26,9 +27,34 @@ struct conf_identity {
 	size_t own_backend;     /* index into backends: where that leads */
 };
 
+/* A file that the configuration names, as it was when it was read; text is empty if it is not
+ * known. */
+struct conf_file {
+	const char *path;
+	struct span text;
+};
+
+struct dial_addresses; /* tunnel.h */
+
+struct conf_tcp {
+	const char *host; /* a name or an address */
+	unsigned port;
+	bool loopback;                      /* only this host is reached there */
+	const struct dial_addresses *found; /* NULL: the name was not looked up yet */
+};
+
+/* TLS to an engine: whose certificates are trusted, what is shown, whom it must be. */
+struct conf_tls {
+	struct conf_file ca, cert, key; /* cert and key: path NULL if none is shown */
+	const char *name;
+};
+
 struct conf_backend {
 	const char *name, *kind;
-	const char *socket;            /* path of the engine's unix socket */
+	const char *address;           /* as it is written, for messages */
+	const char *socket;            /* path of the engine's unix socket; "" if it has none */
+	const struct conf_tcp *tcp;    /* or where it is reached; NULL: by its socket */
+	const struct conf_tls *tls;    /* NULL: without */
 	bool sees_files;               /* files = "same_host": mount sources can be looked at */
 	const struct adopted *adopted; /* whose its older objects are: by kind and id, in order */
 	size_t adopted_count;

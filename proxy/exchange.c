@@ -260,6 +260,7 @@ static void prepare_call(struct exchange *x)
 	static const struct reach sees_nothing;
 	struct backend_call *call = &x->call;
 
+	x->epoch = upstream_epoch(x->service->pool);
 	call->arena = x->arena;
 	call->req = &x->req;
 	call->owner = x->conn->who.owner;

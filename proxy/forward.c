@@ -90,6 +90,7 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 		.chunked = x->req.body_bytes < 0 || x->call.body == BODY_REWRITE,
 		.is_head = !strcmp(x->req.method, "HEAD"),
 		.repeatable = operation_class(x->call.op) == CLASS_READ,
+		.epoch = op_class_changes_state(operation_class(x->call.op)) ? x->epoch : 0,
 	};
 	struct err err = {0};
 
@@ -380,10 +381,16 @@ static void on_fail(void *arg, enum upcall_fault fault)
 {
 	struct exchange *x = arg;
 	enum exchange_state state = x->state;
+	const char *why = upcall_why(x->up);
 
-	forward_abandon(x);
 	x->service->ops->forget(x->service->backend);
-	snprintf(x->err, sizeof(x->err), "%s", fault_text(fault));
+	/* Where the engine is, and what its certificate says, is for the record alone. */
+	if (fault == UPCALL_UNREACHABLE && *why)
+		snprintf(x->err, sizeof(x->err), "the engine cannot be reached: %.150s", why);
+	else
+		snprintf(x->err, sizeof(x->err), "%s%s%.140s", fault_text(fault), *why ? ": " : "",
+			 why);
+	forward_abandon(x);
 	x->status = failed_status(x);
 	if (state == X_REPLYING || x->answer.kind == ANSWER_STREAM) {
 		x->answer.kind = ANSWER_NONE;
@@ -395,7 +402,7 @@ static void on_fail(void *arg, enum upcall_fault fault)
 	}
 	exchange_refuse(
 		x, fault == UPCALL_UNREACHABLE ? REASON_engine_unreachable : REASON_engine_reply,
-		"", x->err);
+		"", fault_text(fault));
 }
 
 static const struct upcall_handlers reply_handlers = {

@@ -78,6 +78,7 @@ static void on_fail(void *arg, enum upcall_fault fault)
 
 	(void)fault;
 	x->service->ops->forget(x->service->backend);
+	snprintf(x->err, sizeof(x->err), "%.190s", upcall_why(run->up));
 	answered(run, 0);
 	if (!x->runs_open)
 		go_on(x);

@@ -22,6 +22,7 @@
 
 #define UPCALL_BUFFER  131072 /* bytes of a reply body that wait for the caller */
 #define UPCALL_PENDING 262144 /* bytes of a request that wait for the service */
+#define UPCALL_WHY_MAX 160
 
 struct upstream;
 struct upcall;
@@ -43,7 +44,18 @@ struct upcall_handlers {
 /* lost: told when idle connections end, which means that the service restarts; may be NULL. */
 struct upstream *upstream_open(struct loop *l, const char *socket_path, void (*lost)(void *arg),
 			       void *lost_arg);
+
+/* The same, to wherever it is (dial.h); takes the dial, also when it fails. */
+struct dial;
+struct upstream *upstream_open_dial(struct loop *l, struct dial *d, void (*lost)(void *arg),
+				    void *lost_arg);
 void upstream_close(struct upstream *u);
+
+/*
+ * Another number each time the service was, or may have been, started anew.  What was
+ * learnt of it under one number is not to be relied on under the next.
+ */
+uint64_t upstream_epoch(const struct upstream *u);
 
 struct upcall_request {
 	struct span head;  /* complete, with its empty line */
@@ -52,6 +64,7 @@ struct upcall_request {
 	bool chunked;      /* how the streamed body is framed */
 	bool is_head;      /* HEAD: the reply has no body */
 	bool repeatable;   /* may be sent again when a kept connection proves dead */
+	uint64_t epoch;    /* not 0: sent only while upstream_epoch() is this */
 };
 
 /* NULL: the service cannot be reached. */
@@ -65,6 +78,9 @@ void upcall_send_end(struct upcall *c);
 /* What of the reply's body is there; upcall_take() drops what was used. */
 struct span upcall_body(const struct upcall *c);
 void upcall_take(struct upcall *c, size_t len);
+
+/* In `fail`: what the system or TLS said, or "". */
+const char *upcall_why(const struct upcall *c);
 
 /* True once the whole reply has come (some of it may still wait to be taken). */
 bool upcall_complete(const struct upcall *c);

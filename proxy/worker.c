@@ -7,6 +7,7 @@
 #include "gate/base/io.h"
 #include "gate/base/log.h"
 #include "gate/base/uuid.h"
+#include "proxy/dial.h"
 #include "proxy/worker_priv.h"
 
 #include <stddef.h>
@@ -120,6 +121,7 @@ static int open_service(struct worker *w, size_t i, struct err *err)
 	struct service *s = &w->services[i];
 	const struct conf_backend *conf = &w->conf->backends[i];
 	struct backend_conf backend = {.name = conf->name};
+	struct dial *dial;
 
 	s->conf = conf;
 	s->ops = backend_find(conf->kind);
@@ -129,11 +131,11 @@ static int open_service(struct worker *w, size_t i, struct err *err)
 	s->backend = s->ops->open(&backend, err);
 	if (!s->backend)
 		return err_wrap(err, "backend %s", conf->name);
-	s->pool = upstream_open(&w->loop, conf->socket, service_lost, s);
-	if (!s->pool)
-		return err_set(err, ERR_CONFIG, "backend %s: %s is no usable socket path",
-			       conf->name, conf->socket);
-	return 0;
+	dial = dial_open(conf, err);
+	if (!dial)
+		return err_wrap(err, "backend %s", conf->name);
+	s->pool = upstream_open_dial(&w->loop, dial, service_lost, s);
+	return s->pool ? 0 : err_sys(err, "allocate a pool");
 }
 
 static int check_profiles(const struct worker *w, struct err *err)

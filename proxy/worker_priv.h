@@ -132,6 +132,7 @@ struct exchange {
 	struct jv facts;
 	bool has_facts;
 	int64_t judged_at; /* seconds since 1970 */
+	uint64_t epoch;    /* of the service, when judging began */
 	bool permitted;    /* decide() said so */
 	char receipt[256]; /* Sallyport-Audit header, "" without */
 

@@ -234,21 +234,28 @@ def ask(path, method, target, headers=(), body=None, uid=None, seconds=10):
 
 
 class Server:
-    """Accepts on a unix socket and hands each connection to a thread."""
+    """Accepts on a unix socket, or at tcp://ADDRESS:PORT, and hands each connection to a thread.
 
-    def __init__(self, path, handle):
-        self.path, self.handle = str(path), handle
+    tls: an ssl.SSLContext; who does not shake hands with it is sent away.
+    """
+
+    def __init__(self, path, handle, tls=None):
+        self.path, self.handle, self.tls = str(path), handle, tls
         self.lock = threading.Lock()
         self.open = set()
         self.listener = None
 
     def start(self):
-        if os.path.exists(self.path):
-            os.unlink(self.path)
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        os.chmod(self.path, 0o666)
-        self.listener.listen(256)
+        if self.path.startswith("tcp://"):
+            host, port = self.path.removeprefix("tcp://").rsplit(":", 1)
+            self.listener = socket.create_server((host, int(port)), backlog=256)
+        else:
+            if os.path.exists(self.path):
+                os.unlink(self.path)
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(self.path)
+            os.chmod(self.path, 0o666)
+            self.listener.listen(256)
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
         return self
 
@@ -267,11 +274,26 @@ class Server:
 
     def _serve(self, sock):
         try:
-            self.handle(sock)
+            if self.tls:
+                sock = self._shake_hands(sock)
+            if sock:
+                self.handle(sock)
         finally:
             with self.lock:
                 self.open.discard(sock)
-            sock.close()
+            if sock:
+                sock.close()
+
+    def _shake_hands(self, plain):
+        try:
+            sock = self.tls.wrap_socket(plain, server_side=True)
+        except OSError:
+            plain.close()
+            return None
+        with self.lock:
+            self.open.discard(plain)
+            self.open.add(sock)
+        return sock
 
     def stop(self):
         """Closes the listener and every connection, as an engine that dies does."""

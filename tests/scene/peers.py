@@ -8,7 +8,7 @@ import tarfile
 import threading
 import time
 
-from kit import engine, proc, wire
+from kit import certs, engine, proc, wire
 from kit.proc import Trouble
 from script import fill, words
 
@@ -25,7 +25,17 @@ class Stage:
         self.failed = None
         self.began = time.monotonic()
         self.transcript = []
+        self.made = None  # certificates, once somebody wants them
         self.receipts = []  # Sallyport-Audit headers, held against the log at the end
+
+    def certs(self):
+        """Certificates of the scene's folder: `good` is the engine's, `own` the gate's, others are not."""
+        if not self.made:
+            folder = self.values["dir"] / "tls"
+            self.made = certs.Certs(folder).issue("good", "DNS:engine.test,IP:127.0.0.1").issue(
+                "own", "DNS:gate.test").issue("stranger", "DNS:engine.test,IP:127.0.0.1", ca="other-ca")
+            self.made.issue("misnamed", "DNS:elsewhere.test").issue("late", "IP:127.0.0.1", days=-1)
+        return self.made
 
     def note(self, who, what):
         with self.lock:
@@ -463,8 +473,8 @@ class Request:
 
 
 class Upstream(Peer):
-    """upstream NAME [listen=SOCKET] [state=absent]: an engine that says only what it is told,
-    beside answers that only tell what it has (kit/engine.py)."""
+    """upstream NAME [listen=SOCKET] [tls=CERTIFICATE] [state=absent]: an engine that says only what it
+    is told, beside answers that only tell what it has (kit/engine.py)."""
 
     def __init__(self, stage, block):
         super().__init__(stage, block)
@@ -475,7 +485,8 @@ class Upstream(Peer):
         self.now = None
         self.watchers, self.past = [], []  # streams of events; what those to come are told first
         self.processes = []  # that it pretends to have started
-        self.server = wire.Server(path, self.serve)
+        tls = stage.certs().server(block.options["tls"]) if "tls" in block.options else None
+        self.server = wire.Server(path, self.serve, tls)
         for statement in block.statements:
             tokens = words(statement.text)
             if tokens[0] in ("answer", "container", "info"):
