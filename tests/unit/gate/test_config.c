@@ -40,6 +40,8 @@
 								"own.sock\"," listener)
 
 /* An identity with a token, and a TCP listener for it. */
+#define ENGINE(more)                                                                               \
+	LOG "," NAMED("backend", "e", "2", "\"kind\":\"docker\"," more) "," IDENTITY "," LISTENER
 #define TCP(address, more)                                                                         \
 	ALL "," NAMED("identity", "net", "7",                                                      \
 		      "\"token\":\"sha256:"                                                        \
@@ -95,20 +97,89 @@ static const struct {
 	{"unknown word", ALL "," PLAIN("frob", "9", ""),
 	 ":9: frob: is no word of the configuration"},
 	{"required key", LOG "," NAMED("backend", "e", "2", "\"kind\":\"docker\"") "," LISTENER,
-	 ":2: backend \"e\": 'address' is missing: Where it is: unix:///PATH."},
+	 ":2: backend \"e\": 'address' is missing: Where it is: unix:///PATH, or "
+	 "tcp://HOST:PORT; a name is looked up when the gate starts."},
 	{"kind of backend",
 	 LOG "," NAMED("backend", "e", "2",
 		       "\"kind\":\"dockr\",\"address\":\"unix:///r\"") "," LISTENER,
 	 ":2: backend \"e\": kind must be the name of an adapter, not \"dockr\" (did you "
 	 "mean 'docker'?)"},
-	{"address is tcp",
-	 LOG "," NAMED("backend", "e", "2",
-		       "\"kind\":\"docker\",\"address\":\"tcp://h:2375\"") "," LISTENER,
-	 ":2: backend \"e\": address must be \"unix:///PATH\", not \"tcp://h:2375\""},
+	{"tcp without a port", ENGINE("\"address\":\"tcp://h\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://h\""},
+	{"tcp with port 0", ENGINE("\"address\":\"tcp://h:0\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://h:0\""},
+	{"tcp with a port that is none", ENGINE("\"address\":\"tcp://h:70000\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://h:70000\""},
+	{"a port with a leading zero", ENGINE("\"address\":\"tcp://h:02376\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://h:02376\""},
+	{"no host", ENGINE("\"address\":\"tcp://:2376\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://:2376\""},
+	{"a path behind it", ENGINE("\"address\":\"tcp://h:2376/x\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://h:2376/x\""},
+	{"a user before it", ENGINE("\"address\":\"tcp://u@h:2376\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://u@h:2376\""},
+	{"half an address", ENGINE("\"address\":\"tcp://1.2.3:2376\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://1.2.3:2376\""},
+	{"v6 without brackets", ENGINE("\"address\":\"tcp://::1:2376\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://::1:2376\""},
+	{"brackets around a name", ENGINE("\"address\":\"tcp://[h]:2376\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"tcp://[h]:2376\""},
+	{"another scheme", ENGINE("\"address\":\"ssh://h:22\""),
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"ssh://h:22\""},
+	{"tcp on this host", ENGINE("\"address\":\"tcp://127.0.0.1:2375\""), ""},
+	{"tcp on this host, v6", ENGINE("\"address\":\"tcp://[::1]:2375\""), ""},
+	{"tcp with TLS",
+	 ENGINE("\"address\":\"tcp://engine.test:2376\",\"tls\":{\"ca\":\"/c/ca.pem\",\"cert\":\"/"
+		"c/cert.pem\",\"key\":\"/c/key.pem\"}"),
+	 ""},
+	{"tcp with TLS, no certificate",
+	 ENGINE("\"address\":\"tcp://10.0.0.1:2376\",\"tls\":{\"ca\":\"/c/ca.pem\"}"), ""},
+	{"TLS without ca", ENGINE("\"address\":\"tcp://h:2376\",\"tls\":{}"),
+	 ":2: backend \"e\": tls: 'ca' is missing: whose certificate is the engine's?"},
+	{"TLS with half a certificate",
+	 ENGINE("\"address\":\"tcp://h:2376\",\"tls\":{\"ca\":\"/c\",\"key\":\"/k\"}"),
+	 ":2: backend \"e\": tls: 'cert' and 'key' go together"},
+	{"TLS of a socket", ENGINE("\"address\":\"unix:///e\",\"tls\":{\"ca\":\"/c\"}"),
+	 ":2: backend \"e\": 'tls' is of engines at tcp://"},
+	{"plain tcp to another host", ENGINE("\"address\":\"tcp://h:2375\""),
+	 ":2: backend \"e\": tcp://h:2375 is on another host, and without TLS whoever is on the "
+	 "way is root there: give tls = { ca = ..., cert = ..., key = ... }, or, if nobody else is "
+	 "on that network, say plaintext = true here and network { plaintext = true }"},
+	{"plain tcp, said once", ENGINE("\"address\":\"tcp://h:2375\",\"plaintext\":true"),
+	 ":2: backend \"e\": tcp://h:2375 is on another host, and without TLS whoever is on the "
+	 "way is root there: give tls = { ca = ..., cert = ..., key = ... }, or, if nobody else is "
+	 "on that network, say plaintext = true here and network { plaintext = true }"},
+	{"plain tcp, said twice",
+	 ENGINE("\"address\":\"tcp://h:2375\",\"plaintext\":true") "," PLAIN("network", "9",
+									     "\"plaintext\":true"),
+	 ""},
+	{"files of another host",
+	 ENGINE("\"address\":\"tcp://h:2376\",\"tls\":{\"ca\":\"/c/ca.pem\",\"cert\":\"/c/"
+		"cert.pem\",\"key\":\"/c/key.pem\"},\"files\":\"same_host\""),
+	 ":2: backend \"e\": files = \"same_host\" would look at this host's files in place of "
+	 "that one's: say \"none\", or, if it does run on this host, local = true"},
+	{"files of this host",
+	 ENGINE("\"address\":\"tcp://h:2376\",\"tls\":{\"ca\":\"/c/ca.pem\",\"cert\":\"/c/"
+		"cert.pem\",\"key\":\"/c/key.pem\"},\"files\":\"same_host\",\"local\":true"),
+	 ""},
+	{"group of tcp", ENGINE("\"address\":\"tcp://127.0.0.1:2375\",\"group\":\"root\""),
+	 ":2: backend \"e\": 'group' is of sockets: leave it out"},
 	{"address is relative",
 	 LOG "," NAMED("backend", "e", "2",
 		       "\"kind\":\"docker\",\"address\":\"unix://e.sock\"") "," LISTENER,
-	 ":2: backend \"e\": address must be \"unix:///PATH\", not \"unix://e.sock\""},
+	 ":2: backend \"e\": address must be \"unix:///PATH\" or \"tcp://HOST:PORT\", not "
+	 "\"unix://e.sock\""},
 	{"files",
 	 LOG "," NAMED("backend", "e", "2",
 		       "\"kind\":\"docker\",\"address\":\"unix:///"
