@@ -74,6 +74,7 @@ static int run_watcher(const struct serve *s, int control, struct err *err)
 	conf.replaces = supervisor_predecessor();
 	conf.metrics = s->metrics;
 	conf.watched = s->watched;
+	allow_for(&conf);
 	w = watcher_open(&conf, err);
 	if (!w)
 		return -1;
