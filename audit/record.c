@@ -52,6 +52,7 @@ static const char *const type_names[] = {
 	[RECORD_LOG_READ] = "log_read",
 	[RECORD_LOG_PRUNE] = "log_prune",
 	[RECORD_ADOPT] = "adopt",
+	[RECORD_REJUDGED] = "rejudged",
 };
 _Static_assert(sizeof(type_names) / sizeof(*type_names) == RECORD_TYPE_COUNT, "a name each");
 

@@ -42,6 +42,7 @@ enum record_type {
 	RECORD_LOG_READ,   /* somebody read the log by our commands */
 	RECORD_LOG_PRUNE,  /* old segments were removed */
 	RECORD_ADOPT,      /* whose an object is that is older than the gate */
+	RECORD_REJUDGED,   /* what runs and would not be started now; or how many were judged */
 	RECORD_TYPE_COUNT
 };
 

@@ -216,6 +216,9 @@ static void add_by_type(struct report *r, const struct fields *f)
 	case RECORD_ADOPT:
 		add_named(r, LIST_ADOPTED, f);
 		return;
+	case RECORD_REJUDGED:
+		add_named(r, LIST_REJUDGED, f);
+		return;
 	case RECORD_LOG_READ:
 		add_reader(r, f);
 		return;

@@ -44,6 +44,13 @@
 #define GATE_LABEL_SELF   "sallyport.self"     /* an object of the gate itself */
 
 /*
+ * Of what runs: the profile that it was made under, and the isolation that it must not
+ * fall below: what the profile asked for, as far as it was kept when it was made.
+ */
+#define GATE_LABEL_PROFILE   "sallyport.profile"
+#define GATE_LABEL_ISOLATION "sallyport.isolation"
+
+/*
  * Who built an image, and by which decision.  Labels of its own: containers take
  * over their image's, and the two above say whose a container is.
  */
@@ -158,6 +165,8 @@ struct backend_call {
 	const struct canonical *req;
 	const char *owner;             /* the caller's owner id; never "" */
 	const char *id;                /* the decision's id, for GATE_LABEL_ID */
+	const char *profile;           /* its name, for GATE_LABEL_PROFILE; NULL or "": none */
+	enum isolation minimum;        /* that the profile asks for, for GATE_LABEL_ISOLATION */
 	const struct reach *reach;     /* what the profile shows of the objects of others */
 	const struct adopted *adopted; /* by kind and id, in order */
 	size_t adopted_count;
@@ -211,6 +220,22 @@ struct reply_head {
 	int status;
 	const struct pair *headers; /* names in lower case */
 	size_t header_count;
+};
+
+/* What an object that runs says of itself; strings live in the call's arena. */
+struct again {
+	bool runs;
+	const char *owner;   /* "": it is nobody's, or the gate's own */
+	const char *profile; /* that it was made under; "": that is not on it */
+	bool has_minimum;    /* what it was made with is on it: */
+	enum isolation minimum;
+	bool comes_back; /* the service starts it anew when it ends, or when the service starts */
+};
+
+/* How something that runs is stopped. */
+enum stop_part {
+	STOP_NOW = 0, /* it ends */
+	STOP_FOR_GOOD /* the service does not start it again by itself */
 };
 
 struct backend;
@@ -307,6 +332,29 @@ struct backend_ops {
 	 * `since` on ("": from now on), as the service writes times.  NULL: it has none.
 	 */
 	void (*watch)(struct backend *be, const char *since, struct buf *ret_head);
+
+	/*
+	 * Judging again what runs.  running: the head of a request for all that runs (a
+	 * JSON array), or for the `count` objects in ids.  running_row: the full id of what
+	 * an element of that array is about, if it is somebody's who came through the gate;
+	 * else "".  Of call only arena, adopted and self are set.
+	 */
+	void (*running)(struct backend *be, const char *const *ids, size_t count,
+			struct buf *ret_head);
+	const char *(*running_row)(struct backend *be, struct backend_call *call,
+				   const struct jv *row);
+
+	/*
+	 * Begins a call as if the object were to be started: route() must have been called
+	 * for what restart() says.  Asks what it says of itself; when it is STEP_READY, owner
+	 * and profile can be set, and step() and check() follow as after a start.
+	 */
+	void (*restart)(struct backend *be, const char *id, struct canonical *ret, struct arena *a);
+	enum step (*again)(struct backend *be, struct backend_call *call, struct again *ret);
+
+	/* The request that stops it; *ret_op: what that is. */
+	int (*stop)(struct backend *be, struct backend_call *call, enum stop_part part,
+		    struct outgoing *ret, enum operation *ret_op, struct err *err);
 
 	/* A request that proves the service works (a real list call), for `health`. */
 	const char *(*health_target)(struct backend *be);

@@ -32,6 +32,7 @@
 	"table<string, string>, log_limits?: boolean }"
 #define TYPE_VISIBILITY "\"own\"|\"all\"|(\"own\"|VisibilityEntry)[]"
 #define TYPE_DENIAL     "\"full\"|\"code\""
+#define TYPE_RUNNING    "\"report\"|\"minimum\"|\"stop\""
 #define TYPE_MODE       "\"enforce\"|\"warn\"|\"shadow\""
 #define TYPE_MODES      "table<string, \"enforce\"|\"warn\"|\"shadow\">"
 

@@ -255,7 +255,7 @@ static const char *own_socket(const struct exchange *x)
 	return who->own_socket;
 }
 
-static void prepare_call(struct exchange *x)
+void exchange_prepare_call(struct exchange *x)
 {
 	static const struct reach sees_nothing;
 	struct backend_call *call = &x->call;
@@ -265,6 +265,8 @@ static void prepare_call(struct exchange *x)
 	call->req = &x->req;
 	call->owner = x->conn->who.owner;
 	call->id = x->id;
+	call->profile = x->profile ? profile_name(x->profile) : "";
+	call->minimum = x->profile ? profile_minimum(x->profile) : ISOLATION_NONE;
 	call->reach = x->profile ? profile_reach(x->profile) : &sees_nothing;
 	call->adopted = x->service->conf->adopted;
 	call->adopted_count = x->service->conf->adopted_count;
@@ -301,7 +303,7 @@ static bool head_refused(struct exchange *x, const struct raw_head *raw)
 		return true;
 	}
 	x->profile = c->known ? engine_profile(x->worker->rules, c->who.profile) : NULL;
-	prepare_call(x);
+	exchange_prepare_call(x);
 	if (x->service->ops->route(x->service->backend, &x->call) < 0)
 		return true;
 	if (!c->known)

@@ -139,6 +139,12 @@ static void make_facts(struct exchange *x)
 	x->has_facts = true;
 }
 
+void judge_make_facts(struct exchange *x)
+{
+	read_clock(x);
+	make_facts(x);
+}
+
 /* What the profile wants filled in is applied before anything is judged. */
 static int harden(struct exchange *x)
 {
@@ -210,8 +216,7 @@ static void record_and_forward(struct exchange *x)
 	x->waits_receipt = true;
 }
 
-/* Rules speak of facts; a caller knows the fields of the request. */
-static void name_fields(struct exchange *x)
+void judge_name_fields(struct exchange *x)
 {
 	struct violations *list = &x->decision.violations;
 	const struct fact_name *names = x->service->ops->fact_names;
@@ -283,8 +288,7 @@ static void judge(struct exchange *x)
 	enum grant grant = profile_grant(x->profile, x->call.op);
 
 	if (grant != GRANT_PLAIN) {
-		read_clock(x);
-		make_facts(x); /* of what is not granted for the record alone */
+		judge_make_facts(x); /* of what is not granted for the record alone */
 	}
 	if (grant == GRANT_JUDGE) {
 		if (harden(x) < 0)
@@ -300,7 +304,7 @@ static void judge(struct exchange *x)
 		return;
 	}
 	x->permitted = decide(&j, x->arena, &x->decision);
-	name_fields(x);
+	judge_name_fields(x);
 	if (!x->permitted) {
 		deny(x);
 	} else if (x->worker->check) {

@@ -15,7 +15,9 @@ static const struct upcall_handlers lookup_handlers;
 static void go_on(struct exchange *x)
 {
 	x->deadline_ms = 0;
-	if (x->state == X_CHECK)
+	if (x->resume)
+		x->resume(x);
+	else if (x->state == X_CHECK)
 		forward_check(x);
 	else
 		exchange_advance(x);

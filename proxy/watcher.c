@@ -2,6 +2,7 @@
 
 #include "gate/base/log.h"
 #include "proxy/observe_priv.h"
+#include "proxy/rejudge.h"
 #include "proxy/watched.h"
 #include "proxy/worker_priv.h"
 
@@ -16,6 +17,7 @@
 /* All of them, in the order in which they are called. */
 static const struct watcher_module *const modules[] = {
 	&observe_module,
+	&rejudge_module,
 };
 #define MODULES (sizeof(modules) / sizeof(*modules))
 

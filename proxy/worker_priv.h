@@ -154,6 +154,9 @@ struct exchange {
 	struct buf body;  /* inspected request body; BODY_REWRITE: what is to be sent */
 	uint64_t drained;
 
+	void (*resume)(struct exchange *x); /* what goes on when lookups are answered; NULL: the
+					       caller's request */
+	void *look;                         /* ... of what is judged again */
 	struct lookup_run *runs; /* LOOKUPS_MAX of them in the arena, once there is one */
 	size_t runs_open;
 	int steps;
@@ -179,6 +182,7 @@ struct exchange {
 };
 
 struct watcher;
+struct rejudge;
 
 struct worker {
 	const struct proxy_conf *conf;
@@ -215,6 +219,8 @@ struct worker {
 	bool failed;      /* it could not listen */
 	bool ending;      /* nothing is begun any more */
 	uint64_t stop_ms; /* what is not finished by then is ended */
+
+	struct rejudge *rejudge; /* in a watcher: what judges again */
 
 	struct check *check; /* set in `sallyport check`: judge, print, forward nothing */
 };
@@ -253,6 +259,15 @@ void front_tick(struct worker *w);
 void front_run(struct worker *w);
 void front_resume(struct exchange *x);
 enum MHD_Result front_queue(struct exchange *x); /* the answer, from within the handler */
+
+/* exchange.c: what the adapter needs to know, from connection and profile */
+void exchange_prepare_call(struct exchange *x);
+
+/* judge.c: the facts that rules see, at this time */
+void judge_make_facts(struct exchange *x);
+
+/* Rules speak of facts; a caller knows the fields of the request. */
+void judge_name_fields(struct exchange *x);
 
 /* exchange.c: called by the front */
 struct exchange *exchange_create(struct conn *c, struct span target);

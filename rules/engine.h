@@ -132,11 +132,22 @@ enum grant profile_grant(const struct profile *p, enum operation op);
  */
 struct violation profile_refusal(const struct profile *p, enum operation op, struct arena *a);
 
+/* What becomes of what runs and would not be started now; each does what those before it do. */
+enum running {
+	RUNNING_REPORT = 0, /* it is on record */
+	RUNNING_MINIMUM,    /* and stopped, if it is below the isolation that it was made with */
+	RUNNING_STOP        /* or refused for whatever reason, or unknown */
+};
+
+const char *running_name(enum running r);
+
 const struct reach *profile_reach(const struct profile *p); /* visibility */
 bool profile_hardens(const struct profile *p);              /* harden, own_socket or pin */
 bool profile_tells_codes_only(const struct profile *p);     /* denial = "code" */
 unsigned profile_hides(const struct profile *p);            /* redact: enum hide */
 bool profile_wants_attested(const struct profile *p);       /* isolation = { attested = true } */
+enum isolation profile_minimum(const struct profile *p);    /* isolation = { min = ... } */
+enum running profile_running(const struct profile *p);      /* what `running` says */
 
 /* All settings as they hold: completed, within what a parent grants.  Belongs to the engine. */
 const struct jv *profile_settings(const struct profile *p);

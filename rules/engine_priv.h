@@ -90,6 +90,8 @@ struct profile {
 	const struct exception *exceptions[PROFILE_EXCEPTIONS_MAX];
 	size_t exception_count;
 	bool codes_only;
+	enum isolation minimum;
+	enum running running;
 	unsigned char check_modes[ITEMS_MAX]; /* of standard checks: enum rule_mode */
 	unsigned char grants[OP_COUNT];       /* enum grant */
 	char hash[HASH_HEX_LEN + 1];

@@ -106,6 +106,9 @@ static void digest(const struct engine *eng, struct profile *p)
 	/* A socket is exchanged, an image pinned in the same way as something is filled in. */
 	p->hardens = harden->kind == JV_OBJECT || harden->b ||
 		     jv_true(&p->settings, "own_socket") || jv_true(&p->settings, "pin");
+	p->running = running_find(jv_get(&p->settings, "running")->str);
+	isolation_find(span_of(jv_str(jv_get(&p->settings, "isolation"), "min", "process")),
+		       &p->minimum);
 	p->wants_attested = jv_true(jv_get(&p->settings, "isolation"), "attested");
 	for (size_t i = 0; i < hidden->count; i++)
 		p->hides |= hide_find(hidden->items[i].str);
@@ -418,6 +421,16 @@ unsigned profile_hides(const struct profile *p)
 bool profile_wants_attested(const struct profile *p)
 {
 	return p->wants_attested;
+}
+
+enum isolation profile_minimum(const struct profile *p)
+{
+	return p->minimum;
+}
+
+enum running profile_running(const struct profile *p)
+{
+	return p->running;
 }
 
 const struct jv *profile_settings(const struct profile *p)

@@ -328,6 +328,27 @@ static int check_denial(struct checking *c, const struct jv *v)
 	return check_word(c, known, "\"full\" or \"code\"", v);
 }
 
+/* In the order of enum running. */
+static const char *const running_words[] = {"report", "minimum", "stop", NULL};
+
+enum running running_find(struct span word)
+{
+	for (int i = RUNNING_STOP; i > RUNNING_REPORT; i--)
+		if (span_is(word, running_words[i]))
+			return (enum running)i;
+	return RUNNING_REPORT;
+}
+
+const char *running_name(enum running r)
+{
+	return running_words[r];
+}
+
+static int check_running(struct checking *c, const struct jv *v)
+{
+	return check_word(c, running_words, "\"report\", \"minimum\" or \"stop\"", v);
+}
+
 /* --- kinds with a form of their own --- */
 
 static int check_modes(struct checking *c, struct jv *v)
@@ -625,6 +646,8 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 		return check_modes(c, v);
 	case KIND_DENIAL:
 		return check_denial(c, v);
+	case KIND_RUNNING:
+		return check_running(c, v);
 	case KIND_RATE:
 		return check_rates(c, v);
 	case KIND_QUOTA:

@@ -50,6 +50,8 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 		return jv_object();
 	case KIND_DENIAL:
 		return jv_string("full");
+	case KIND_RUNNING:
+		return jv_string("minimum");
 	case KIND_VISIBILITY:
 		return jv_string("own");
 	case KIND_MODE:
@@ -255,6 +257,15 @@ static int meet_words(const struct meeting *m, const char *strict, struct jv *re
 	return 0;
 }
 
+/* Stronger from left to right. */
+static int meet_running(const struct meeting *m, struct jv *ret)
+{
+	if (running_find(m->child->str) < running_find(m->parent->str))
+		return loosens(m, m->child->str.at);
+	*ret = *m->child;
+	return 0;
+}
+
 /* Both were read before. */
 static int meet_reach(const struct meeting *m, struct jv *ret)
 {
@@ -437,6 +448,8 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return join_modes(m, ret);
 	case KIND_DENIAL:
 		return meet_words(m, "code", ret);
+	case KIND_RUNNING:
+		return meet_running(m, ret);
 	case KIND_BOOL:
 		return meet_switches(m, ret);
 	case KIND_HARDEN:

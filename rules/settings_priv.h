@@ -17,6 +17,7 @@
 #include "gate/base/arena.h"
 #include "gate/base/err.h"
 #include "gate/base/jv.h"
+#include "rules/engine.h"
 
 enum setting_kind {
 	KIND_STRING = 0,
@@ -33,6 +34,7 @@ enum setting_kind {
 	KIND_MODE,
 	KIND_MODES, /* names of standard checks: profile.c knows which there are */
 	KIND_DENIAL,
+	KIND_RUNNING,
 	KIND_QUOTA,
 	KIND_RATE
 };
@@ -82,6 +84,9 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 
 /* The same for single entries of a list. */
 bool settings_entry_within(const char *setting, const struct jv *outer, const struct jv *inner);
+
+/* A word of `running`. */
+enum running running_find(struct span word);
 
 /* The line on which a profile says a setting; that of the profile if it does not. */
 int settings_line(const struct place *at, const char *setting);

@@ -459,6 +459,21 @@ static void write_pinned(struct backend_call *call, struct jv *doc)
 	jv_set(call->arena, doc, "Image", jv_string(docker_state(call)->image_pinned));
 }
 
+/* What it is held against when it is judged again: see GATE_LABEL_ISOLATION. */
+static void write_judged(struct backend_call *call, struct jv *doc)
+{
+	struct jv *labels = (struct jv *)jv_get(doc, "Labels");
+	const char *level = jv_str(jv_get(&call->workload.facts, "isolation"), "level", "none");
+	enum isolation judged = ISOLATION_NONE;
+
+	if (!call->profile || !*call->profile || isolation_find(span_of(level), &judged) < 0)
+		return;
+	if (call->minimum < judged)
+		judged = call->minimum;
+	jv_set(call->arena, labels, GATE_LABEL_PROFILE, jv_string(call->profile));
+	jv_set(call->arena, labels, GATE_LABEL_ISOLATION, jv_string(isolation_name(judged)));
+}
+
 /* The bounds are those of the driver that keeps files, which hardening made sure of. */
 static void write_log_limits(struct backend_call *call, struct jv *host)
 {
@@ -499,6 +514,7 @@ struct jv docker_create_document(struct backend_call *call)
 	if (st->image_by_id && *st->image_id)
 		jv_set(call->arena, &doc, "Image", jv_string(st->image_id));
 	docker_label(call, &doc, "Labels");
+	write_judged(call, &doc);
 	write_labels_added(call, &doc);
 	write_log_limits(call, &host);
 	if (st->image_pinned)

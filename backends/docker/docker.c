@@ -118,6 +118,11 @@ const struct backend_ops backend_docker = {
 	.undo = docker_undo,
 	.created = docker_created,
 	.refusal = docker_refusal,
+	.running = docker_running,
+	.running_row = docker_running_row,
+	.restart = docker_restart,
+	.again = docker_again,
+	.stop = docker_stop,
 	.health_target = docker_health_target,
 	.watch = docker_watch,
 };

@@ -15,6 +15,7 @@
  *	create.c              container create: reading, hardening, the document that is sent
  *	made.c                check(): what was made beside what was judged
  *	start.c               start, restart, unpause, update: what an existing container is
+ *	again.c               what runs, judged again as if it were started now
  *	attest.c              check() of these: what the kernel says of what runs
  *	attest_privileges.c   ... of its privileges
  *	attest_mounts.c       ... and of what is mounted there
@@ -509,6 +510,15 @@ int docker_undo(struct backend *be, struct backend_call *call, struct outgoing *
 int docker_apply(struct backend *be, struct backend_call *call, struct change *changes,
 		 size_t count, struct err *err);
 enum step docker_check(struct backend *be, struct backend_call *call, struct span reply);
+/* --- again.c: judging again what runs --- */
+
+void docker_running(struct backend *be, const char *const *ids, size_t count, struct buf *ret_head);
+const char *docker_running_row(struct backend *be, struct backend_call *call, const struct jv *row);
+void docker_restart(struct backend *be, const char *id, struct canonical *ret, struct arena *a);
+enum step docker_again(struct backend *be, struct backend_call *call, struct again *ret);
+int docker_stop(struct backend *be, struct backend_call *call, enum stop_part part,
+		struct outgoing *ret, enum operation *ret_op, struct err *err);
+
 bool docker_starts(enum operation op); /* start, restart, unpause */
 enum step docker_attest(struct backend_call *call);
 void docker_reply_header(struct backend *be, struct backend_call *call, const struct pair *header,

@@ -173,6 +173,15 @@ class Model:
                 return look(urllib.parse.unquote(match[1]))
         return None
 
+    def running(self, target):
+        """What a list of what runs says: rows, of all, or of the ids that are asked for."""
+        query = dict(urllib.parse.parse_qsl(target.partition("?")[2]))
+        ids = json.loads(query.get("filters", "{}")).get("id")
+        return [{"Id": ident, "Names": [c["Name"]], "Labels": c["Config"]["Labels"],
+                 "State": c["State"]["Status"]}
+                for ident, c in self.containers.items()
+                if c["State"]["Running"] and (not ids or ident in ids)]
+
     def _container(self, name):
         found = self.find_container(name)
         return (200, found) if found else (404, {"message": f"No such container: {name}"})
@@ -217,7 +226,12 @@ def _mounts(host):
 
 def is_watcher(head):
     """The gate's own process that follows events, which it does beside all that callers want."""
-    return head.get("user-agent") == "sallyport-watcher"
+    return head.get("user-agent") == "sallyport-watcher" and "/events" in head.target
+
+
+def is_roll_call(head):
+    """The same process, which asks what runs, to judge it again."""
+    return head.get("user-agent") == "sallyport-watcher" and "/containers/json" in head.target
 
 
 def hold_events(stream, first=b""):

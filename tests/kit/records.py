@@ -16,7 +16,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 ENTRY = re.compile(r'^(STR|UINT|NUM_IF|JSON|TRUE|BEGIN|LIST|ONE|END|END_LIST)\((?:"(\w+)")?', re.M)
 WORDS = {"verdict": {"allow", "deny", "ask"}, "would": {"allow", "deny", "ask"},
-         "outcome.status": {"ok", "fail", "aborted", "denied", "unknown"}, "outcome.client": {"gone"}}
+         "outcome.status": {"ok", "fail", "aborted", "denied", "unknown", "report", "stop"}, "outcome.client": {"gone"}}
 
 
 def schema():

@@ -505,7 +505,7 @@ class Upstream(Peer):
             self.answers.append(entry)
 
     def do_container(self, args, statement):
-        """container NAME [owner=O] [image=I] [running=yes] [+ JSON of its create body]"""
+        """container NAME [owner=O] [image=I] [running=yes] [as=plain] [+ JSON of its create body]"""
         options = dict(word.split("=", 1) for word in joined(args[1:]))
         _, body = statement.message(self.stage.values)
         create = json.loads(body or "\n".join(statement.payload) or "{}")
@@ -515,7 +515,22 @@ class Upstream(Peer):
         ident = engine.long_id(args[0])
         self.stage.values[f"{args[0]}.id"] = ident
         if ident not in self.model.containers:
-            self.model.add_container(ident, args[0], create, options.get("running") == "yes")
+            made = self.model.add_container(ident, args[0], create, options.get("running") == "yes")
+            if "as" in options:
+                made["State"]["Pid"] = self.made_process(options["as"])
+
+    def do_event(self, args, statement):
+        """event + JSON: the engine says so to whoever follows its events, now and to come"""
+        line = wire.chunk(" ".join("\n".join(statement.payload).split()).encode() + b"\n")
+        self.stage.wait("a watcher", lambda: self.watchers)
+        with self.stage.lock:
+            self.past.append(line)
+            for stream in self.watchers:
+                stream.send(line)
+
+    def do_points(self, args, _):
+        """points RUNTIME PATH [ARGUMENT...]: from now on the engine's runtime of that name is this program"""
+        self.model.info["Runtimes"][args[0]] = {"path": args[1], "runtimeArgs": list(args[2:])}
 
     def do_info(self, args, statement):
         """info + JSON: members of /info that differ"""
@@ -533,6 +548,10 @@ class Upstream(Peer):
             if engine.is_watcher(head):
                 self.tell_events(stream, head)
                 return
+            if engine.is_roll_call(head) and not self.expects(head):
+                self.stage.note(self.who, f"< {head.start} (what runs: answered by itself)")
+                stream.send(engine.reply(200, self.model.running(head.target)))
+                continue
             if not self.stand(stream, head):
                 request = Request(stream, head)
                 self.stage.note(self.who, f"< {head.start} {dict(head.fields)}")
@@ -554,10 +573,14 @@ class Upstream(Peer):
         with self.stage.lock:
             self.watchers.remove(stream)
 
+    def expects(self, head):
+        """The script has its own answer."""
+        return any(self.fits(words(statement.text)[1:], head)
+                   for statement in self.block.statements[self.done_statements:]
+                   if re.match(r"\s*recv (head )?[A-Z]", statement.text))
+
     def stand(self, stream, head):
-        if any(self.fits(words(statement.text)[1:], head)
-               for statement in self.block.statements[self.done_statements:]
-               if re.match(r"\s*recv (head )?[A-Z]", statement.text)):
+        if self.expects(head):
             return False
         for method, pattern, status, lines, body in self.answers:
             if self.fits([method, pattern], head):

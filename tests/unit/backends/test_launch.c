@@ -86,6 +86,44 @@ static void sends_exactly_what_was_judged(void **state)
 	be->ops->close(be);
 }
 
+/* What it will be held against when it is judged again: no more than was kept when it was made. */
+static void says_what_it_was_made_with(void **state)
+{
+	static const struct {
+		const char *label, *request, *profile, *want; /* want: of the label; "": none */
+		enum isolation minimum;
+	} rows[] = {
+		{"kept", FULL, "p", "kernel", ISOLATION_KERNEL},
+		{"more than asked for", FULL, "p", "process", ISOLATION_PROCESS},
+		{"less, and let pass by a mode", FULL, "p", "kernel", ISOLATION_VM},
+		{"under no profile", FULL, "", "", ISOLATION_KERNEL},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *text;
+		struct jv body;
+		struct drive d;
+
+		drive_start(&d, be, &world);
+		d.call.profile = rows[i].profile;
+		d.call.minimum = rows[i].minimum;
+		CHECK_INT(rows[i].label, STEP_READY, drive_request(&d, rows[i].request));
+		drive_rendered(&d, &text);
+		body = drive_parse(a, text);
+		CHECK_STR(rows[i].label, rows[i].want,
+			  jv_str(jv_get(&body, "Labels"), "sallyport.isolation", ""));
+		CHECK_STR(rows[i].label, rows[i].profile,
+			  jv_str(jv_get(&body, "Labels"), "sallyport.profile", ""));
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
 static void finds_what_is_not_as_judged(void **state)
 {
 	static const struct {
@@ -734,6 +772,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sends_exactly_what_was_judged),
+		cmocka_unit_test(says_what_it_was_made_with),
 		cmocka_unit_test(finds_what_is_not_as_judged),
 		cmocka_unit_test(takes_what_engines_add),
 		cmocka_unit_test(undoes_what_was_made),
