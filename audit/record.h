@@ -56,8 +56,9 @@ struct record {
 	/* who */
 	const char *surface; /* backend kind: "docker" */
 	const char *backend, *listener, *identity, *owner;
-	const char *auth_method; /* "peercred", "token"; NULL: none */
-	const char *address;     /* of a TCP peer */
+	const char *auth_method;                /* "peercred", "token"; NULL: none */
+	const char *address;                    /* of a TCP peer */
+	const char *cert_subject, *cert_sha256; /* of a TLS client certificate */
 	bool has_cred;
 	uint32_t uid, gid;
 	int32_t pid;

@@ -104,11 +104,18 @@ int bundle_take(int fd, struct bundle *ret, struct err *err)
 	return 0;
 }
 
+void bundle_unmap(struct bundle *b)
+{
+	if (b->text.len)
+		munmap((void *)(uintptr_t)b->text.at, b->text.len);
+	b->text = (struct span){"", 0};
+}
+
 void bundle_close(struct bundle *b)
 {
 	if (b->fd < 0)
 		return;
-	munmap((void *)(uintptr_t)b->text.at, b->text.len);
+	bundle_unmap(b);
 	close(b->fd);
 	*b = (struct bundle){.fd = -1};
 }

@@ -11,6 +11,11 @@
  *	name, text.  The first piece is the configuration's tree as JSON, under the
  *	file's path; the others are files of profiles, and, under their absolute paths,
  *	what else the configuration names (config.h: files).
+ *
+ * Those last are read by a child of their own, in which no Lua runs.  What callers' TLS
+ * needs is in bundles that are served, not in those that other commands make: whoever
+ * may read the configuration need not be able to read the keys.  That child also loads it
+ * once to find out whether it fits.
  */
 #ifndef GATE_BUNDLE_H
 #define GATE_BUNDLE_H
@@ -24,7 +29,7 @@
 #define BUNDLE_SOURCE_MAX  ((size_t)256 << 10) /* bytes of one file of profiles */
 #define BUNDLE_SOURCES_MAX 256
 #define BUNDLE_FILE_MAX    ((size_t)256 << 10) /* bytes of a key, or a file of certificates */
-#define BUNDLE_MAX         ((size_t)16 << 20) /* bytes in all */
+#define BUNDLE_MAX         ((size_t)16 << 20)  /* bytes in all */
 
 struct bundle {
 	int fd;           /* sealed; -1: none */
@@ -38,7 +43,13 @@ struct bundle {
  * profile that the configuration names is known to exist.
  */
 int bundle_read(const char *config_path, struct bundle *ret, struct err *err);
+/* Likewise, with what callers' TLS needs; ERR_CONFIG as well if that is not right. */
+int bundle_read_to_serve(const char *config_path, struct bundle *ret, struct err *err);
 void bundle_close(struct bundle *b);
+
+/* In a process that has what it needs of it: nothing of the text, of keys least of all, can be
+ * looked at any more. */
+void bundle_unmap(struct bundle *b);
 
 /*
  * The configuration with rules and generation.  It lives in the arena and in the

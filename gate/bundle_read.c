@@ -4,6 +4,7 @@
 #include "gate/base/auto.h"
 #include "gate/base/io.h"
 #include "gate/base/nearest.h"
+#include "gate/config_priv.h"
 #include "gate/privs.h"
 #include "gate/profile_folder.h"
 #include "rules/engine.h"
@@ -39,7 +40,7 @@ struct reader {
 	struct config config; /* second child */
 	struct rule_source sources[BUNDLE_SOURCES_MAX];
 	size_t source_count;
-	struct buf files; /* their pieces, as they go into the bundle */
+	bool to_serve; /* third child */
 };
 
 /* --- first child: the configuration's Lua becomes a tree --- */
@@ -141,37 +142,11 @@ static int add_folder(struct reader *r, const char *folder, struct err *err)
 	return rc;
 }
 
-static bool is_first(const struct config *c, size_t i)
-{
-	for (size_t j = 0; j < i; j++)
-		if (strcmp(c->files[j]->path, c->files[i]->path) == 0)
-			return false;
-	return true;
-}
-
-/* Keys and certificates.  What stands in them is looked at by who works with them. */
-static int load_files(struct reader *r, struct err *err)
-{
-	buf_init(&r->files, BUNDLE_MAX);
-	for (size_t i = 0; i < r->config.file_count; i++) {
-		const char *path = r->config.files[i]->path;
-		struct buf text;
-
-		if (!is_first(&r->config, i))
-			continue;
-		if (io_read_file(path, BUNDLE_FILE_MAX, &text, err) < 0)
-			return err_wrap(err, "%s", r->path);
-		bundle_put(&r->files, span_of(path), buf_span(&text));
-		buf_fini(&text);
-	}
-	return 0;
-}
-
 static int load_sources(struct reader *r, struct err *err)
 {
 	struct stat st;
 
-	if (bundle_config(&r->first, r->arena, &r->config, err) < 0 || load_files(r, err) < 0)
+	if (bundle_config(&r->first, r->arena, &r->config, err) < 0)
 		return -1;
 	assert(r->config.profile_paths);
 	for (size_t i = 0; r->config.profile_paths[i]; i++) {
@@ -231,11 +206,137 @@ static int work_rules(struct reader *r, struct buf *out, struct err *err)
 	buf_put(out, r->first.text.at, r->first.text.len);
 	for (size_t i = 0; i < r->source_count; i++)
 		bundle_put(out, span_of(r->sources[i].name), r->sources[i].text);
-	buf_put(out, buf_span(&r->files).at, buf_len(&r->files));
-	if (buf_spent(&r->files))
-		return err_set(err, ERR_LIMIT, "%s: the files that it names are too large",
-			       r->path);
 	return rc;
+}
+
+/* --- third child: what else the configuration names is read; callers' TLS is tried once --- */
+
+static bool is_wanted(const struct reader *r, const struct conf_file *f)
+{
+	return f->path && (r->to_serve || !f->to_serve);
+}
+
+/* Which key of which listener named it, if one did. */
+static int wrong_file(const struct reader *r, const struct conf_file *file, struct err *err)
+{
+	const struct config *c = &r->config;
+	struct config_entry e;
+	struct err why = *err;
+
+	for (size_t i = 0; config_entry_at(c->entries, c->path, "listener", i, &e); i++)
+		for (enum tls_file f = 0; c->listeners[i].tls && f < TLS_FILE_COUNT; f++)
+			if (&c->listeners[i].tls->files[f] == file)
+				return config_wrong(&e, err, "tls.%s: %s: %s", tls_file_name(f),
+						    file->path, why.msg);
+	return err_wrap(err, "%s: %s", c->path, file->path);
+}
+
+/* A pipe or a device would keep us waiting, or never end. */
+static int check_file(int fd, bool is_key, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, "look at it");
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFIG, "it is no file");
+	if (st.st_size <= 0 || (size_t)st.st_size > BUNDLE_FILE_MAX)
+		return err_set(err, ERR_CONFIG, "it has %lld bytes, not 1 to %zu",
+			       (long long)st.st_size, BUNDLE_FILE_MAX);
+	if (is_key && (st.st_mode & (S_IRWXO | S_IWGRP)))
+		return err_set(
+			err, ERR_CONFIG,
+			"its mode is %04o: others could read or change the key; make it 0600 "
+			"(0640 if a group must read it)",
+			st.st_mode & 07777);
+	return 0;
+}
+
+static int read_text(struct reader *r, int fd, struct span *ret, struct err *err)
+{
+	char *text = arena_take(r->arena, BUNDLE_FILE_MAX + 1);
+	size_t len = 0;
+	ssize_t n = 1;
+
+	if (!text)
+		return err_set(err, ERR_LIMIT, "all of them are too large");
+	while (n > 0 && len <= BUNDLE_FILE_MAX) {
+		n = read(fd, text + len, BUNDLE_FILE_MAX + 1 - len);
+		if (n < 0)
+			return err_sys(err, "read it");
+		len += (size_t)n;
+	}
+	if (!len || len > BUNDLE_FILE_MAX || memchr(text, 0, len))
+		return err_set(err, ERR_CONFIG, "it is no text of 1 to %zu bytes", BUNDLE_FILE_MAX);
+	*ret = (struct span){text, len};
+	return 0;
+}
+
+/* Every mention is looked at; the first brings the text. */
+static int load_file(struct reader *r, size_t at, struct err *err)
+{
+	struct conf_file *file = r->config.files[at];
+	auto_fd int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return err_sys(err, "open it");
+	if (check_file(fd, file->is_key, err) < 0)
+		return -1;
+	for (size_t i = 0; i < at; i++)
+		if (r->config.files[i]->text.len &&
+		    strcmp(r->config.files[i]->path, file->path) == 0) {
+			file->text = r->config.files[i]->text;
+			return 0;
+		}
+	return read_text(r, fd, &file->text, err);
+}
+
+static int load_files(struct reader *r, struct err *err)
+{
+	if (bundle_config(&r->first, r->arena, &r->config, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->config.file_count; i++)
+		if (is_wanted(r, r->config.files[i]) && load_file(r, i, err) < 0)
+			return wrong_file(r, r->config.files[i], err);
+	return 0;
+}
+
+static int try_tls(const struct reader *r, const struct conf_caller_tls *tls, struct err *err)
+{
+	struct tls_files files = {.optional = tls->optional};
+	struct tls_server *server;
+	enum tls_file wrong;
+
+	for (enum tls_file f = 0; f < TLS_FILE_COUNT; f++)
+		files.text[f] = tls->files[f].text;
+	server = tls_server_open(&files, &wrong, err);
+	if (!server)
+		return wrong_file(r, &tls->files[wrong], err);
+	tls_server_close(server);
+	return 0;
+}
+
+/* The same text may have been read for several. */
+static bool is_written(const struct config *c, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (c->files[i]->text.at == c->files[at]->text.at)
+			return true;
+	return false;
+}
+
+static int work_files(struct reader *r, struct buf *out, struct err *err)
+{
+	const struct config *c = &r->config;
+
+	for (size_t i = 0; r->to_serve && i < c->proxy.listener_count; i++)
+		if (c->listeners[i].tls && try_tls(r, c->listeners[i].tls, err) < 0)
+			return -1;
+	buf_put(out, r->first.text.at, r->first.text.len);
+	for (size_t i = 0; i < c->file_count; i++)
+		if (c->files[i]->text.len && !is_written(c, i))
+			bundle_put(out, span_of(c->files[i]->path), c->files[i]->text);
+	return 0;
 }
 
 /* --- how a child is run --- */
@@ -356,20 +457,61 @@ static int absolute(const char *path, char ret[PATH_MAX], struct err *err)
 	return 0;
 }
 
-int bundle_read(const char *config_path, struct bundle *ret, struct err *err)
+/* r->first is taken; *ret is what the child made of it. */
+static int read_on(struct reader *r, struct bundle *ret, struct err *err)
+{
+	int rc = run_reader(r, ret, err);
+
+	bundle_close(&r->first);
+	return rc;
+}
+
+static int count_files(const struct bundle *b, size_t *ret, struct err *err)
+{
+	struct arena *a = arena_create(ARENA_MAX);
+	struct config config;
+	int rc = a ? bundle_config(b, a, &config, err) : err_set(err, ERR_SYSTEM, "no memory");
+
+	if (rc == 0)
+		*ret = config.file_count;
+	arena_destroy(a);
+	return rc;
+}
+
+static int read_all(const char *config_path, bool to_serve, struct bundle *ret, struct err *err)
 {
 	struct reader r;
 	char path[PATH_MAX];
-	int rc;
+	size_t files = 0;
 
 	if (absolute(config_path, path, err) < 0)
 		return -1;
-	r = (struct reader){.load = load_text, .work = work_config, .path = path};
+	r = (struct reader){
+		.load = load_text, .work = work_config, .path = path, .to_serve = to_serve};
 	if (run_reader(&r, &r.first, err) < 0)
 		return -1;
 	r.load = load_sources;
 	r.work = work_rules;
-	rc = run_reader(&r, ret, err);
-	bundle_close(&r.first);
-	return rc;
+	if (read_on(&r, ret, err) < 0)
+		return -1;
+	r.first = *ret;
+	if (count_files(&r.first, &files, err) < 0) {
+		bundle_close(&r.first);
+		return -1;
+	}
+	if (!files)
+		return 0;
+	r.load = load_files;
+	r.work = work_files;
+	return read_on(&r, ret, err);
+}
+
+int bundle_read(const char *config_path, struct bundle *ret, struct err *err)
+{
+	return read_all(config_path, false, ret, err);
+}
+
+int bundle_read_to_serve(const char *config_path, struct bundle *ret, struct err *err)
+{
+	return read_all(config_path, true, ret, err);
 }

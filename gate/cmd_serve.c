@@ -160,7 +160,7 @@ int run_serve(const struct args *args)
 	int rc;
 
 	log_role("supervisor");
-	if (load(args->config, &loaded, &err) < 0)
+	if (load_to_serve(args->config, &loaded, &err) < 0)
 		return command_failed(&err);
 	if (chdir("/") < 0)
 		err_sys(&err, "go to /");

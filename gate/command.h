@@ -39,9 +39,6 @@ struct args {
 
 	const char *owner, *filter, *kind, *backend; /* adopt */
 	bool dry_run;
-
-	const char *clients, *dir; /* init */
-	bool from_env;
 };
 
 typedef int command_fn(const struct args *args);

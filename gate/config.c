@@ -226,6 +226,18 @@ static bool is_tcp(const struct jv *v)
 	return v->kind == JV_STRING && listen_tcp_parse(v->str.at, &at) == 0;
 }
 
+static bool is_cert(const struct jv *v)
+{
+	struct cert_rule ignored;
+
+	return v->kind == JV_STRING && cert_rule_parse(v->str, &ignored) == 0;
+}
+
+static bool is_clients(const struct jv *v)
+{
+	return v->kind == JV_STRING && (span_is(v->str, "required") || span_is(v->str, "optional"));
+}
+
 /* Its keys are looked at one by one. */
 static bool is_table(const struct jv *v)
 {
@@ -265,6 +277,8 @@ static const struct {
 			"\"sha256:\" and 64 hexadecimal digits (`sallyport token` makes one)"},
 	[KIND_TCP] = {is_tcp,
 		      "an address with a port, such as \"127.0.0.1:2375\" or \"[::1]:2375\""},
+	[KIND_CERT] = {is_cert, CERT_RULE_TEXT},
+	[KIND_CLIENTS] = {is_clients, "\"required\" or \"optional\""},
 	[KIND_TABLE] = {is_table, "a table of keys, such as { key = value }"},
 	[KIND_MODE_OF_RETENTION] = {is_retention_mode, "\"signed\", \"evidence\" or \"forever\""},
 	[KIND_NAMES] = {is_names, "a list of names"},

@@ -19,7 +19,7 @@ int config_add_file(struct config *c, struct arena *a, const char *path, struct 
 		c->files = arena_take(a, CONFIG_FILES_MAX * sizeof(*c->files));
 	if (!c->files)
 		return no_memory(c, err);
-	*to = (struct conf_file){path, {"", 0}};
+	*to = (struct conf_file){.path = path, .text = {"", 0}};
 	c->files[c->file_count++] = to;
 	return 0;
 }
@@ -53,6 +53,9 @@ static int build_tls(const struct config_entry *e, const struct jv *keys, struct
 	if (!ca)
 		return config_wrong(e, err,
 				    "tls: 'ca' is missing: whose certificate is the engine's?");
+	if (jv_get(keys, "crl") || jv_get(keys, "clients"))
+		return config_wrong(e, err,
+				    "tls: crl and clients are of listeners: leave them out");
 	if (!cert != !key)
 		return config_wrong(e, err, "tls: 'cert' and 'key' go together");
 	tls->name = jv_str(keys, "name", to->tcp->host);

@@ -190,13 +190,14 @@ static int build_backends(struct building *b, struct err *err)
 static int build_identity(const struct config_entry *e, struct conf_identity *ret, struct err *err)
 {
 	const struct jv *uid = jv_get(e->value, "uid"), *gid = jv_get(e->value, "gid");
-	const struct jv *token = jv_get(e->value, "token");
+	const struct jv *token = jv_get(e->value, "token"), *cert = jv_get(e->value, "cert");
 
 	*ret = (struct conf_identity){
 		.name = e->name,
 		.profile = jv_str(e->value, "profile", ""),
 		.owner = jv_str(e->value, "owner", e->name),
 		.has_token = token,
+		.has_cert = cert,
 		.has_uid = uid,
 		.has_gid = gid,
 		.uid = uid ? uid_of(uid) : 0,
@@ -205,6 +206,8 @@ static int build_identity(const struct config_entry *e, struct conf_identity *re
 	};
 	if (token && hash_parse(span_skip(token->str, sizeof(TOKEN_PREFIX) - 1), &ret->token) < 0)
 		return config_wrong(e, err, "token is no hash");
+	if (cert && cert_rule_parse(cert->str, &ret->cert) < 0)
+		return config_wrong(e, err, "cert is no %s", CERT_RULE_TEXT);
 	return 0;
 }
 
@@ -273,7 +276,7 @@ static int find_identity(const struct building *b, const struct config_entry *e,
 
 static bool is_recognised(const struct conf_identity *i)
 {
-	return i->has_uid || i->has_gid || i->has_token;
+	return i->has_uid || i->has_gid || i->has_token || i->has_cert;
 }
 
 /* Whoever may open the socket is that identity. */
@@ -314,16 +317,12 @@ static int find_identities(const struct building *b, const struct config_entry *
 		if (!is_recognised(&b->to->proxy.identities[list[i]]))
 			return config_wrong(
 				e, err,
-				"identity '%s' has neither uid, gid nor token: only 'as' can "
-				"name it",
+				"identity '%s' has neither uid, gid, token nor cert: only 'as' "
+				"can name it",
 				name);
 		l->takes_tokens = l->takes_tokens || b->to->proxy.identities[list[i]].has_token;
-		if (*l->tcp && !b->to->proxy.identities[list[i]].has_token)
-			return config_wrong(
-				e, err,
-				"identity '%s' has no token, and the kernel does not say "
-				"which user a TCP connection comes from",
-				name);
+		if (config_can_show(e, l, &b->to->proxy.identities[list[i]], err) < 0)
+			return -1;
 		for (size_t j = 0; j < i; j++)
 			if (list[j] == list[i])
 				return config_wrong(e, err, "identity '%s' stands twice", name);
@@ -361,9 +360,9 @@ static int check_plaintext(const struct building *b, const struct config_entry *
 		return 0;
 	return config_wrong(
 		e, err,
-		"%s is reached by other hosts, and there is no TLS: listen on 127.0.0.1 "
-		"behind something that has TLS, or, if nobody else is on that network, "
-		"say plaintext = true here and network { plaintext = true }",
+		"%s is reached by other hosts, and there is no TLS: give 'tls', or listen on "
+		"127.0.0.1, or, if nobody else is on that network, say plaintext = true here and "
+		"network { plaintext = true }",
 		l->tcp);
 }
 
@@ -379,7 +378,7 @@ static int find_place(const struct building *b, const struct config_entry *e,
 		if (jv_get(e->value, of_sockets[i]))
 			return config_wrong(e, err, "'%s' is of sockets: leave it out",
 					    of_sockets[i]);
-	return *l->tcp ? check_plaintext(b, e, l, err) : 0;
+	return *l->tcp && !l->tls ? check_plaintext(b, e, l, err) : 0;
 }
 
 static bool same_place(const struct conf_listener *a, const struct conf_listener *b)
@@ -405,7 +404,7 @@ static int build_listener(const struct building *b, const struct config_entry *e
 		.group = jv_str(e->value, "group", ""),
 		.mode = (unsigned)strtoul(jv_str(e->value, "mode", "0660"), NULL, 8),
 	};
-	if (find_place(b, e, l, err) < 0)
+	if (config_tls(e, b->to, b->arena, l, err) < 0 || find_place(b, e, l, err) < 0)
 		return -1;
 	for (size_t i = 0; i < at; i++)
 		if (same_place(&b->to->listeners[i], l))
@@ -502,7 +501,7 @@ static int build_own_socket(const struct building *b, const struct config_entry 
 	if (!named)
 		return config_wrong(
 			e, err,
-			"give uid, gid or both, or name it with 'as' in a listener: how "
+			"give uid, gid, token or cert, or name it with 'as' in a listener: how "
 			"else is it recognised?");
 	if (!name)
 		return 0;

@@ -28,6 +28,8 @@ enum config_kind {
 	KIND_NAMES,
 	KIND_TOKEN,
 	KIND_TCP,
+	KIND_CERT,
+	KIND_CLIENTS,
 	KIND_TABLE,
 	KIND_MODE_OF_RETENTION,
 	KIND_NUMBER,
@@ -102,6 +104,16 @@ int config_build_backends(const struct jv *entries, struct arena *a, struct conf
 
 /* network { plaintext = true }, and plaintext = true in the entry. */
 bool config_plaintext(const struct jv *entries, const struct config_entry *e);
+
+/* --- config_tls.c --- */
+
+/* What a listener says of TLS, which may be nothing. */
+int config_tls(const struct config_entry *e, struct config *c, struct arena *a,
+	       struct conf_listener *l, struct err *err);
+
+/* Callers of l can show what i is known by, and the gate looks at it. */
+int config_can_show(const struct config_entry *e, const struct conf_listener *l,
+		    const struct conf_identity *i, struct err *err);
 
 /* Host paths by which callers of a listener mean the engine's socket, in all their spellings. */
 const char *const *engine_names(const struct config *c, size_t listener, struct arena *a);

@@ -57,6 +57,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	w = worker_open(&conf, err);
 	if (!w)
 		return -1;
+	bundle_unmap(&s->loaded->bundle); /* rules and keys are where they are used */
 	if (privs_filter(ROLE_WORKER, err) == 0)
 		status = worker_run(w, control);
 	worker_close(w);
@@ -78,6 +79,7 @@ static int run_watcher(const struct serve *s, int control, struct err *err)
 	w = watcher_open(&conf, err);
 	if (!w)
 		return -1;
+	bundle_unmap(&s->loaded->bundle);
 	if (privs_filter(ROLE_WATCHER, err) == 0)
 		status = worker_run(w, control);
 	worker_close(w);
@@ -92,6 +94,7 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 
 	if (begin(s, ROLE_AUDITOR, err) < 0)
 		return -1;
+	bundle_unmap(&s->loaded->bundle);
 	conf.accept_damage = s->accept_damage;
 	a = auditor_open(&conf, err);
 	if (!a && err->kind == ERR_INPUT) {
@@ -114,6 +117,7 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 
 static int run_resolver(const struct serve *s, int control, struct err *err)
 {
+	bundle_unmap(&s->loaded->bundle);
 	if (begin(s, ROLE_RESOLVER, err) < 0 || privs_filter(ROLE_RESOLVER, err) < 0 ||
 	    io_send_fds(control, 'y', NULL, 0, err) < 0)
 		return -1;
@@ -128,7 +132,7 @@ static int run_reader(const struct serve *s, int control, struct err *err)
 
 	if (die_with_parent(s, err) < 0 || privs_read(err) < 0)
 		return -1;
-	if (bundle_read(s->loaded->config.path, &bundle, err) == 0)
+	if (bundle_read_to_serve(s->loaded->config.path, &bundle, err) == 0)
 		return io_send_fds(control, 'b', &bundle.fd, 1, err);
 	if (io_send_fds(control, 'e', NULL, 0, &unheard) == 0)
 		io_write_all(control, err->msg, strlen(err->msg), &unheard);

@@ -13,11 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int load(const char *config_path, struct loaded *ret, struct err *err)
+static int add_ledger(struct loaded *l, struct err *err)
 {
-	if (load_without_ledger(config_path, ret, err) < 0)
-		return -1;
-	if (ledger_load(&ret->config, ret->arena, err) == 0)
+	if (ledger_load(&l->config, l->arena, err) == 0)
+		return 0;
+	unload(l);
+	return -1;
+}
+
+static int build(struct loaded *ret, struct err *err)
+{
+	ret->arena = arena_create(CONFIG_ARENA_MAX);
+	if (!ret->arena)
+		err_set(err, ERR_SYSTEM, "no memory");
+	else if (bundle_config(&ret->bundle, ret->arena, &ret->config, err) == 0)
 		return 0;
 	unload(ret);
 	return -1;
@@ -26,15 +35,20 @@ int load(const char *config_path, struct loaded *ret, struct err *err)
 int load_without_ledger(const char *config_path, struct loaded *ret, struct err *err)
 {
 	*ret = (struct loaded){.bundle = {.fd = -1}};
-	if (bundle_read(config_path, &ret->bundle, err) < 0)
+	return bundle_read(config_path, &ret->bundle, err) < 0 ? -1 : build(ret, err);
+}
+
+int load(const char *config_path, struct loaded *ret, struct err *err)
+{
+	return load_without_ledger(config_path, ret, err) < 0 ? -1 : add_ledger(ret, err);
+}
+
+int load_to_serve(const char *config_path, struct loaded *ret, struct err *err)
+{
+	*ret = (struct loaded){.bundle = {.fd = -1}};
+	if (bundle_read_to_serve(config_path, &ret->bundle, err) < 0 || build(ret, err) < 0)
 		return -1;
-	ret->arena = arena_create(CONFIG_ARENA_MAX);
-	if (!ret->arena)
-		err_set(err, ERR_SYSTEM, "no memory");
-	else if (bundle_config(&ret->bundle, ret->arena, &ret->config, err) == 0)
-		return 0;
-	unload(ret);
-	return -1;
+	return add_ledger(ret, err);
 }
 
 void unload(struct loaded *l)

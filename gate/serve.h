@@ -18,6 +18,8 @@ struct loaded {
 };
 
 int load(const char *config_path, struct loaded *ret, struct err *err);
+/* With the keys of listeners with TLS, which not everybody can read. */
+int load_to_serve(const char *config_path, struct loaded *ret, struct err *err);
 /* For those who mend the ledger. */
 int load_without_ledger(const char *config_path, struct loaded *ret, struct err *err);
 void unload(struct loaded *l);

@@ -9,6 +9,8 @@
 #include "backends/backend.h"
 #include "gate/base/hash.h"
 #include "gate/base/span.h"
+#include "proxy/certificate.h"
+#include "proxy/tls_server.h"
 #include "rules/engine.h"
 
 #include <stdbool.h>
@@ -21,6 +23,8 @@ struct conf_identity {
 	bool has_uid, has_gid;
 	bool has_token;
 	struct hash token; /* SHA-256 */
+	bool has_cert;
+	struct cert_rule cert; /* which TLS client certificate is its own */
 	uint32_t uid, gid;
 	const char *own_socket; /* what its containers get for the engine's socket; "" or NULL:
 				   nothing */
@@ -32,6 +36,8 @@ struct conf_identity {
 struct conf_file {
 	const char *path;
 	struct span text;
+	bool to_serve; /* read by who serves alone: other commands need not be able to */
+	bool is_key;   /* others may neither read nor change it */
 };
 
 struct dial_addresses; /* tunnel.h */
@@ -60,6 +66,12 @@ struct conf_backend {
 	size_t adopted_count;
 };
 
+/* TLS for callers: what is shown, and whose certificates are demanded. */
+struct conf_caller_tls {
+	struct conf_file files[TLS_FILE_COUNT]; /* path NULL: there is none */
+	bool optional;                          /* callers may come without a certificate */
+};
+
 struct conf_listener {
 	const char *name;
 	const char *socket; /* path, for messages */
@@ -68,8 +80,9 @@ struct conf_listener {
 	const size_t
 		*identities; /* indices into identities, in order; the first that fits counts */
 	size_t identity_count;
-	bool takes_tokens;               /* one of identities is known by a token */
-	const char *tcp;                 /* "127.0.0.1:2375"; "" or NULL: it is a unix socket */
+	bool takes_tokens;                 /* one of identities is known by a token */
+	const char *tcp;                   /* "127.0.0.1:2375"; "" or NULL: it is a unix socket */
+	const struct conf_caller_tls *tls; /* NULL: callers speak plain HTTP */
 	bool metrics;                    /* serves what was counted (scrape.h), and nothing else */
 	const char *otherwise;           /* profile for everybody else; "" refuses them */
 	const char *callers;             /* in their owner ids; the name by default */
@@ -86,6 +99,7 @@ static inline bool conf_is_tcp(const struct conf_listener *l)
 struct conf_limits {
 	unsigned connections; /* open at once, per worker */
 	unsigned connections_per_uid;
+	unsigned handshakes;       /* of TLS, under way at once, per worker */
 	uint64_t body_bytes;       /* one inspected body */
 	uint64_t context_bytes;    /* held of one build context */
 	uint64_t bodies_bytes;     /* all inspected bodies of a worker */

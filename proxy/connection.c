@@ -50,6 +50,8 @@ static void conn_free(struct conn *c)
 	struct worker *w = c->worker;
 
 	loop_unwatch(&w->loop, &c->watch);
+	if (c->wire)
+		tls_wire_leave(c->wire);
 	if (c->exchange)
 		c->exchange->conn = NULL;
 	if (c->prev)
@@ -59,6 +61,7 @@ static void conn_free(struct conn *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	w->conn_count--;
+	certificate_free(c->certificate);
 	free(c);
 }
 
@@ -111,8 +114,10 @@ static bool fits(const struct conn *c, const struct conf_identity *i, const stru
 	if (i->has_token != (signs->token.len > 0) ||
 	    (i->has_token && !token_matches(&i->token, signs->token)))
 		return false;
+	if (i->has_cert && !(c->certificate && certificate_fits(c->certificate, &i->cert)))
+		return false;
 	if (!i->has_uid && !i->has_gid)
-		return i->has_token;
+		return i->has_token || i->has_cert;
 	return c->who.has_cred && (!i->has_uid || i->uid == c->who.uid) &&
 	       (!i->has_gid || i->gid == c->who.gid);
 }
@@ -154,7 +159,7 @@ void connection_read_token(struct conn *c, const struct pair *headers, size_t co
 	take_identity(c, &signs);
 }
 
-static void note_address(struct conn *c)
+void connection_address(int fd, char out[CONNECTION_ADDRESS_MAX])
 {
 	union {
 		struct sockaddr any;
@@ -163,13 +168,27 @@ static void note_address(struct conn *c)
 	} peer = {.any.sa_family = AF_UNSPEC};
 	socklen_t len = sizeof(peer);
 
-	c->who.address = c->address;
-	if (getpeername(c->fd, &peer.any, &len) < 0)
+	out[0] = '\0';
+	if (getpeername(fd, &peer.any, &len) < 0)
 		return;
 	if (peer.any.sa_family == AF_INET)
-		inet_ntop(AF_INET, &peer.v4.sin_addr, c->address, sizeof(c->address));
+		inet_ntop(AF_INET, &peer.v4.sin_addr, out, CONNECTION_ADDRESS_MAX);
 	else if (peer.any.sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &peer.v6.sin6_addr, c->address, sizeof(c->address));
+		inet_ntop(AF_INET6, &peer.v6.sin6_addr, out, CONNECTION_ADDRESS_MAX);
+}
+
+static void identify_tcp(struct conn *c, const char *callers)
+{
+	c->who.address = c->address;
+	if (!c->wire)
+		connection_address(c->fd, c->address);
+	if (c->certificate) {
+		c->who.cert = certificate_names(c->certificate);
+		snprintf(c->owner, sizeof(c->owner), "cert-%s@%s",
+			 certificate_holder(c->certificate), callers);
+	} else {
+		snprintf(c->owner, sizeof(c->owner), "tcp@%s", callers);
+	}
 }
 
 /* Who asks, as far as can be told before a request has come. */
@@ -187,16 +206,14 @@ static void identify(struct conn *c, const char *named)
 	c->who.gid = cred.gid;
 	c->who.pid = cred.pid;
 	if (conf_is_tcp(c->listener))
-		note_address(c);
-	if (conf_is_tcp(c->listener))
-		snprintf(c->owner, sizeof(c->owner), "tcp@%s", callers);
+		identify_tcp(c, callers);
 	else
 		snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, callers);
 	take_identity(c, &signs);
 }
 
 int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
-		     struct err *err)
+		     struct tls_wire *wire, struct err *err)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 	struct sockaddr_un peer = {.sun_family = AF_UNIX};
@@ -207,6 +224,8 @@ int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, co
 	}
 	*c = (struct conn){.watch = {.fd = -1}, .worker = w, .listener = l, .fd = fd};
 	c->since_ms = w->loop.now_ms;
+	if (wire)
+		tls_wire_join(wire, c);
 	identify(c, identity);
 	c->next = w->conns;
 	if (c->next)
@@ -247,16 +266,30 @@ bool connection_same_caller(const struct conn *a, const struct conn *b)
 static bool too_many(const struct worker *w, const struct conf_listener *l, int fd)
 {
 	struct conn newcomer = {.worker = (struct worker *)w, .listener = l, .fd = fd};
-	unsigned n = 0;
+	const struct conf_limits *limits = &w->conf->limits;
+	struct wire_count wires;
+	unsigned n;
 
-	if (w->conn_count >= w->conf->limits.connections)
-		return true;
-	if (w->conn_count < w->conf->limits.connections_per_uid)
-		return false;
 	identify(&newcomer, NULL);
+	tls_wire_count(w, l, newcomer.address, &wires);
+	if (w->conn_count + wires.all >= limits->connections)
+		return true;
+	/* Nobody can keep all others from shaking hands. */
+	if (l->tls && (wires.shaking >= limits->handshakes ||
+		       wires.own_shaking >= (limits->handshakes + 3) / 4))
+		return true;
+	if (w->conn_count + wires.all < limits->connections_per_uid)
+		return false;
+	n = wires.own;
 	for (const struct conn *c = w->conns; c; c = c->next)
 		n += connection_same_caller(c, &newcomer);
-	return n >= w->conf->limits.connections_per_uid;
+	return n >= limits->connections_per_uid;
+}
+
+static int take(struct listener *l, int fd, struct err *err)
+{
+	return l->tls ? tls_wire_accept(l, fd, err)
+		      : connection_adopt(l->worker, l->conf, fd, NULL, NULL, err);
 }
 
 static void on_listener(struct watch *watch, uint32_t events)
@@ -279,7 +312,7 @@ static void on_listener(struct watch *watch, uint32_t events)
 				  l->conf->name);
 			metrics_add(l->worker->conf->metrics, METRIC_connections_refused, 1);
 			close(fd);
-		} else if (connection_adopt(l->worker, l->conf, fd, NULL, &err) < 0) {
+		} else if (take(l, fd, &err) < 0) {
 			log_line("listener %s: %s", l->conf->name, err.msg);
 		} else {
 			metrics_add(l->worker->conf->metrics, METRIC_connections, 1);
@@ -292,8 +325,10 @@ int connection_listen(struct worker *w, struct err *err)
 	for (size_t i = 0; i < w->conf->listener_count; i++) {
 		struct listener *l = &w->listeners[i];
 
-		*l = (struct listener){
-			.watch = {.fd = -1}, .worker = w, .conf = &w->conf->listeners[i]};
+		*l = (struct listener){.watch = {.fd = -1},
+				       .worker = w,
+				       .conf = &w->conf->listeners[i],
+				       .tls = l->tls};
 		if (loop_watch(&w->loop, &l->watch, l->conf->fd, LISTEN_EVENTS, on_listener, err) <
 		    0)
 			return err_wrap(err, "listener %s", l->conf->name);
@@ -305,7 +340,7 @@ static bool has_input(const struct conn *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN};
 
-	return poll(&p, 1, 0) > 0;
+	return (c->wire && tls_wire_has_input(c->wire)) || poll(&p, 1, 0) > 0;
 }
 
 /*
@@ -328,6 +363,7 @@ void connection_tick(struct worker *w)
 
 	for (size_t i = 0; i < w->conf->listener_count; i++)
 		loop_change(&w->loop, &w->listeners[i].watch, LISTEN_EVENTS);
+	tls_wire_tick(w);
 	for (struct conn *c = w->conns; c; c = c->next) {
 		uint64_t idle = w->loop.now_ms - c->since_ms;
 

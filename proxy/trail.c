@@ -127,6 +127,14 @@ static struct span warnings_json(const struct exchange *x, struct arena *a)
 	return json_text(a, &b);
 }
 
+static void fill_cert(const struct identity_cert *cert, struct record *r)
+{
+	if (!cert)
+		return;
+	r->cert_subject = cert->subject;
+	r->cert_sha256 = cert->sha256;
+}
+
 static void fill_who_and_what(const struct exchange *x, struct record *r)
 {
 	const struct identity *who = &x->conn->who;
@@ -138,6 +146,7 @@ static void fill_who_and_what(const struct exchange *x, struct record *r)
 	r->owner = who->owner;
 	r->auth_method = identity_method(who);
 	r->address = who->address;
+	fill_cert(who->cert, r);
 	r->has_cred = who->has_cred;
 	r->uid = who->uid;
 	r->gid = who->gid;
@@ -281,6 +290,7 @@ void trail_malformed(struct conn *c)
 		r.auth_method = identity_method(&c->who);
 	}
 	r.address = c->who.address;
+	fill_cert(c->who.cert, &r);
 	r.has_cred = c->who.has_cred;
 	r.uid = c->who.uid;
 	r.gid = c->who.gid;
@@ -289,4 +299,44 @@ void trail_malformed(struct conn *c)
 	r.reason = reason_name(REASON_malformed);
 	if (audit_tell(c->worker->audit, &r) < 0)
 		log_often(&unrecorded, "a malformed request could not be recorded");
+}
+
+static enum reason reason_of(enum tls_fault fault)
+{
+	switch (fault) {
+	case TLS_NO_CERTIFICATE:
+	case TLS_BAD_CERTIFICATE:
+	case TLS_EXPIRED:
+		return REASON_client_certificate;
+	case TLS_FINE:
+	case TLS_AGAIN:
+	case TLS_END:
+	case TLS_CUT:
+	case TLS_NO_TLS:
+	case TLS_VERSION:
+	case TLS_PEER_REFUSED:
+	case TLS_RENEGOTIATION:
+	case TLS_LATE:
+	case TLS_FAULT_COUNT:
+		break;
+	}
+	return REASON_tls_handshake;
+}
+
+void trail_handshake(struct worker *w, const struct handshake *h)
+{
+	char id[UUID_TEXT_LEN + 1], text[256];
+	struct record r = {.type = RECORD_MALFORMED, .id = id, .text = text};
+
+	uuid_make(id);
+	snprintf(text, sizeof(text), "%s%s%s", tls_fault_text(h->fault), *h->why ? ": " : "",
+		 h->why);
+	r.listener = h->listener;
+	r.address = h->address;
+	r.auth_method = "listener"; /* what was shown proves nothing */
+	fill_cert(h->shown, &r);
+	r.verdict = verdict_name(VERDICT_DENY);
+	r.reason = reason_name(reason_of(h->fault));
+	if (audit_tell(w->audit, &r) < 0)
+		log_often(&unrecorded, "a failed TLS handshake could not be recorded");
 }

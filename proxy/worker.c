@@ -28,6 +28,7 @@
 const struct conf_limits conf_default_limits = {
 	.connections = 4096,
 	.connections_per_uid = 1024,
+	.handshakes = 256,
 	.body_bytes = 1u << 20,
 	.context_bytes = 64u << 20,
 	.bodies_bytes = 64u << 20,
@@ -138,6 +139,24 @@ static int open_service(struct worker *w, size_t i, struct err *err)
 	return s->pool ? 0 : err_sys(err, "allocate a pool");
 }
 
+static int open_tls(struct worker *w, size_t i, struct err *err)
+{
+	const struct conf_listener *conf = &w->conf->listeners[i];
+	struct tls_files files = {.optional = conf->tls && conf->tls->optional};
+	enum tls_file wrong;
+
+	/* `check` has no callers, and no keys. */
+	if (!conf->tls || !conf->tls->files[TLS_KEY].text.len)
+		return 0;
+	for (enum tls_file f = 0; f < TLS_FILE_COUNT; f++)
+		files.text[f] = conf->tls->files[f].text;
+	w->listeners[i].tls = tls_server_open(&files, &wrong, err);
+	if (w->listeners[i].tls)
+		return 0;
+	return err_wrap(err, "listener %s: %s %s", conf->name, tls_file_name(wrong),
+			conf->tls->files[wrong].path);
+}
+
 static int check_profiles(const struct worker *w, struct err *err)
 {
 	const struct proxy_conf *conf = w->conf;
@@ -178,7 +197,12 @@ static int fill_worker(struct worker *w, const struct proxy_conf *conf, struct e
 	for (size_t i = 0; i < conf->backend_count; i++)
 		if (open_service(w, i, err) < 0)
 			return -1;
-	return w->watcher ? watcher_fill(w, err) : front_open(w, err);
+	if (w->watcher)
+		return watcher_fill(w, err);
+	for (size_t i = 0; i < conf->listener_count; i++)
+		if (open_tls(w, i, err) < 0)
+			return -1;
+	return front_open(w, err);
 }
 
 struct worker *worker_open(const struct proxy_conf *conf, struct err *err)
@@ -212,6 +236,9 @@ void worker_close(struct worker *w)
 	if (w->watcher)
 		watcher_free(w);
 	front_close(w);
+	tls_wire_close_all(w);
+	for (size_t i = 0; w->listeners && i < w->conf->listener_count; i++)
+		tls_server_close(w->listeners[i].tls);
 	exchange_free_spare(w);
 	for (size_t i = 0; w->services && i < w->conf->backend_count; i++) {
 		upstream_close(w->services[i].pool);
@@ -388,7 +415,7 @@ void worker_turn(struct worker *w, int timeout_ms)
 
 static bool is_done(const struct worker *w)
 {
-	bool idle = w->watcher ? watcher_idle(w) : !w->conns;
+	bool idle = w->watcher ? watcher_idle(w) : (!w->conns && !w->wires);
 
 	return w->control_fd < 0 || (w->stopping && (idle || w->loop.now_ms >= w->stop_ms));
 }

@@ -12,6 +12,7 @@
 #include "proxy/conf.h"
 #include "proxy/loop.h"
 #include "proxy/relay.h"
+#include "proxy/tls_server.h"
 #include "proxy/upstream.h"
 #include "proxy/worker.h"
 #include "rules/engine.h"
@@ -41,7 +42,10 @@ struct listener {
 	struct watch watch; /* first */
 	struct worker *worker;
 	const struct conf_listener *conf;
+	struct tls_server *tls; /* NULL: callers speak plain HTTP */
 };
+
+#define CONNECTION_ADDRESS_MAX 48
 
 /* A caller's connection. */
 struct conn {
@@ -51,8 +55,10 @@ struct conn {
 	struct identity who;
 	const struct conf_identity *identity; /* who, if it is known by name; or NULL */
 	char owner[160];
-	char address[48]; /* of a TCP peer */
-	bool known;       /* the listener lets this caller in */
+	char address[CONNECTION_ADDRESS_MAX]; /* of a TCP peer */
+	struct tls_wire *wire;                /* what fd leads to, if its caller speaks TLS */
+	struct certificate *certificate;      /* genuine; NULL: none was shown */
+	bool known;                           /* the listener lets this caller in */
 	int fd;
 	struct MHD_Connection *mhd;
 	struct exchange *exchange; /* the request in progress, or NULL */
@@ -196,6 +202,7 @@ struct worker {
 	struct listener *listeners;
 	struct conn *conns;
 	unsigned conn_count;
+	struct tls_wire *wires; /* of callers that speak TLS */
 	struct exchange *exchanges;
 	struct exchange *spare; /* kept for the next requests, linked by next */
 	unsigned spare_count;
@@ -249,8 +256,26 @@ bool connection_same_caller(const struct conn *a, const struct conn *b);
 void connection_tick(struct worker *w);
 int connection_listen(struct worker *w, struct err *err);
 void connection_wind_down(struct worker *w);
+/* fd is taken, whatever comes of it.  wire: what it leads to, or NULL. */
 int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
-		     struct err *err);
+		     struct tls_wire *wire, struct err *err);
+void connection_address(int fd, char out[CONNECTION_ADDRESS_MAX]); /* of a TCP peer, or "" */
+
+/* tls_wire.c: callers that speak TLS, until they are connections, and what these lead to */
+struct wire_count {                    /* without a connection: shaking hands, or lingering */
+	unsigned all, own;             /* own: from one address, on one listener */
+	unsigned shaking, own_shaking; /* of these, those that shake hands */
+};
+
+/* A connection that a listener with TLS has accepted; fd is taken, whatever comes of it. */
+int tls_wire_accept(struct listener *l, int fd, struct err *err);
+void tls_wire_count(const struct worker *w, const struct conf_listener *l, const char *address,
+		    struct wire_count *ret);
+void tls_wire_join(struct tls_wire *t, struct conn *c); /* tells c who its caller is */
+void tls_wire_leave(struct tls_wire *t);                /* its connection is gone */
+bool tls_wire_has_input(const struct tls_wire *t);
+void tls_wire_tick(struct worker *w);
+void tls_wire_close_all(struct worker *w);
 
 /* front.c */
 int front_open(struct worker *w, struct err *err);
@@ -335,6 +360,15 @@ void questions_lost(struct worker *w);
 void trail_decision(const struct exchange *x, struct record *ret, struct arena *a);
 void trail_end(struct exchange *x); /* outcome, or the one record of a read */
 void trail_malformed(struct conn *c);
+
+/* A TLS handshake that came to nothing. */
+struct handshake {
+	const char *listener, *address;
+	enum tls_fault fault;
+	const char *why;                   /* "" if there is no more to say */
+	const struct identity_cert *shown; /* not known to be genuine; NULL: none */
+};
+void trail_handshake(struct worker *w, const struct handshake *h);
 
 /* refusal.c */
 void refusal_message(const struct exchange *x, struct buf *out);

@@ -239,7 +239,35 @@ bool facts_fit(const struct jv *v, size_t cap)
 
 const char *identity_method(const struct identity *who)
 {
+	if (who->cert)
+		return who->has_token ? "cert+token" : "cert";
 	return who->has_token ? "token" : who->has_cred ? "peercred" : "listener";
+}
+
+static void add_names(struct arena *a, struct jv *to, const char *key, const char *const *names)
+{
+	struct jv *list;
+
+	if (!names || !*names)
+		return;
+	list = jv_set(a, to, key, jv_array());
+	for (; *names; names++)
+		jv_push(a, list, jv_string(*names));
+}
+
+static void add_cert(struct arena *a, struct jv *id, const struct identity_cert *cert)
+{
+	struct jv *to = jv_set(a, id, "cert", jv_object());
+
+	jv_set(a, to, "sha256", jv_string(cert->sha256));
+	jv_set(a, to, "spki", jv_string(cert->spki));
+	if (*cert->subject)
+		jv_set(a, to, "subject", jv_string(cert->subject));
+	if (*cert->cn)
+		jv_set(a, to, "cn", jv_string(cert->cn));
+	add_names(a, to, "dns", cert->dns);
+	add_names(a, to, "uris", cert->uris);
+	add_names(a, to, "emails", cert->emails);
 }
 
 static void add_identity(struct arena *a, struct jv *facts, const struct identity *who)
@@ -253,6 +281,8 @@ static void add_identity(struct arena *a, struct jv *facts, const struct identit
 	jv_set(a, id, "method", jv_string(identity_method(who)));
 	if (who->address && *who->address)
 		jv_set(a, id, "address", jv_string(who->address));
+	if (who->cert)
+		add_cert(a, id, who->cert);
 	if (!who->has_cred)
 		return;
 	jv_set(a, id, "uid", jv_int(who->uid));

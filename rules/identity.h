@@ -11,19 +11,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a TLS client certificate says that the handshake found genuine. */
+struct identity_cert {
+	const char *subject;     /* for people, at most 512 bytes; names below are for rules */
+	const char *sha256;      /* of the certificate, in hexadecimal digits */
+	const char *spki;        /* of its public key, likewise */
+	const char *cn;          /* the one common name; "" without one, or with several */
+	const char *const *dns;  /* alternative names, NULL at the end; wildcards are left out */
+	const char *const *uris; /* such as SPIFFE ids */
+	const char *const *emails;
+};
+
 struct identity {
 	const char *name;     /* as configured; "" for a caller that only the listener lets in */
 	const char *owner;    /* stable id that the caller's objects are labelled with */
 	const char *profile;  /* name of the trust profile */
 	const char *listener; /* where it came in */
 	bool has_token;       /* known by a bearer token */
-	const char *address;  /* of a TCP peer; "" on unix sockets */
-	bool has_cred;        /* uid, gid and pid are known (unix sockets) */
+	const struct identity_cert *cert; /* NULL: none was shown */
+	const char *address;              /* of a TCP peer; "" on unix sockets */
+	bool has_cred;                    /* uid, gid and pid are known (unix sockets) */
 	uint32_t uid, gid;
 	int32_t pid;
 };
 
-/* By what the caller is known: "token", "peercred", or "listener": by nothing of its own. */
+/*
+ * By what the caller is known: "token", "cert", "cert+token", "peercred", or
+ * "listener": by nothing of its own.
+ */
 const char *identity_method(const struct identity *who);
 
 #endif

@@ -84,6 +84,8 @@
 
 ---@alias Reason
 ---| "malformed" # the request is not well-formed HTTP
+---| "tls_handshake" # the TLS handshake came to nothing
+---| "client_certificate" # no client certificate was shown, or one that is not accepted
 ---| "framing" # the length of the request is given in a way that two readers could read differently
 ---| "header" # a header is malformed or comes twice
 ---| "method" # this method is not part of the API
@@ -283,10 +285,20 @@
 ---@field owner? string What its objects are labelled with.
 ---@field profile? string The trust profile that it is judged by.
 ---@field listener? string The socket where it came in.
----@field method? string By what it is known: token, peercred, or listener (by nothing of its own).
+---@field method? string By what it is known: token, cert, cert+token, peercred, or listener (by nothing of its own).
 ---@field address? string The address of a caller over TCP.
+---@field cert? Fact.identity.cert
 ---@field uid? integer The user of the caller's process; absent over TCP.
 ---@field gid? integer Its group; absent over TCP.
+
+---@class Fact.identity.cert
+---@field subject? string The subject of its TLS client certificate, for people: compare the names below.
+---@field sha256? string The SHA-256 of the certificate.
+---@field spki? string The SHA-256 of its public key.
+---@field cn? string Its one common name; absent without one, or with several.
+---@field dns? string[] Its alternative names of hosts, without wildcards.
+---@field uris? string[] Its alternative names that are URIs, such as SPIFFE ids.
+---@field emails? string[] Its alternative names that are mail addresses.
 
 ---@class Fact.object
 ---@field kind? string container, volume, network, image or exec: what it would be done to.

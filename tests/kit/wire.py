@@ -3,6 +3,7 @@
 import ctypes
 import os
 import socket
+import ssl
 import threading
 from contextlib import contextmanager
 
@@ -200,9 +201,81 @@ def as_user(uid):
                 os._exit(70)
 
 
-def connect(path, uid=None, seconds=10):
-    """path: of a unix socket, or tcp://127.0.0.1:PORT."""
-    tcp = str(path).startswith("tcp://")
+class Tls:
+    """A socket with TLS on it whose sides can be closed one by one, which Python's own cannot."""
+
+    def __init__(self, sock, context, name):
+        self.sock = sock
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname=name)
+        self._do(self.tls.do_handshake)
+
+    def _flush(self):
+        while data := self.outgoing.read():
+            self.sock.sendall(data)
+
+    def _do(self, call, *args):
+        while True:
+            try:
+                return call(*args)
+            except ssl.SSLWantReadError:
+                self._flush()
+                data = self.sock.recv(65536)
+                if data:
+                    self.incoming.write(data)
+                else:
+                    self.incoming.write_eof()
+            finally:
+                try:
+                    self._flush()  # an alert, also
+                except OSError:
+                    pass
+
+    def recv(self, size):
+        try:
+            return self._do(self.tls.read, size)
+        except ssl.SSLZeroReturnError:
+            return b""
+
+    def sendall(self, data):
+        for at in range(0, len(data), 65536):
+            self._do(self.tls.write, data[at:at + 65536])
+
+    def send(self, data):
+        self.sendall(data)
+        return len(data)
+
+    def shutdown(self, how):
+        """SHUT_WR: says that no more comes (close_notify), on a connection that stays."""
+        try:
+            self.tls.unwrap()
+        except ssl.SSLError:
+            pass
+        self._flush()
+        if how == socket.SHUT_RDWR:
+            self.sock.shutdown(how)
+
+    def __getattr__(self, name):
+        return getattr(self.sock, name)
+
+
+def tls_context(folder, cert=None, version=None, ca="ca"):
+    """A client's: folder holds what kit/authority.py makes; version: "1.1", "1.2" or "1.3" alone."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(f"{folder}/{ca}.pem")
+    if cert:
+        context.set_ciphers("DEFAULT@SECLEVEL=0")  # a weak one must be refused by the gate
+        context.load_cert_chain(f"{folder}/{cert}.pem", f"{folder}/{cert}.key")
+    if version:
+        context.set_ciphers("DEFAULT@SECLEVEL=0")
+        wanted = getattr(ssl.TLSVersion, f"TLSv{version.replace('.', '_')}")
+        context.minimum_version = context.maximum_version = wanted
+    return context
+
+
+def connect(path, uid=None, seconds=10, tls=None):
+    """path: of a unix socket, tcp://127.0.0.1:PORT, or tls://... with a context."""
+    tcp = str(path).startswith(("tcp://", "tls://"))
     sock = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
     sock.settimeout(seconds)
     try:
@@ -215,6 +288,8 @@ def connect(path, uid=None, seconds=10):
     except OSError as error:
         sock.close()
         raise Trouble(f"cannot connect to {path}: {error.strerror}") from None
+    if tls:
+        sock = Tls(sock, tls, "localhost")
     return Stream(sock, seconds)
 
 

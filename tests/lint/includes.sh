@@ -22,6 +22,7 @@ BEGIN {
 	owner["zlib"] = "backends"
 	owner["jansson"] = owner["seccomp"] = owner["linux/landlock"] = "gate/base"
 	owner["gnutls/crypto"] = "gate/base"
+	owner["gnutls/gnutls"] = owner["gnutls/x509"] = owner["gnutls/abstract"] = "proxy"
 	owner["sodium"] = owner["sqlite3"] = owner["libpq-fe"] = "audit"
 }
 function folder(path,   p) {

@@ -1,8 +1,11 @@
 """Who takes part in a scene, and what each can be told to do.  README in this folder: scene/run --help."""
 
 import json
+import os
 import re
+import shutil
 import socket
+import ssl
 import subprocess
 import tarfile
 import threading
@@ -402,12 +405,13 @@ def message(first, lines, body, more=()):
 
 
 class Client(Peer):
-    """client NAME [to=SOCKET] [uid=N]"""
+    """client NAME [to=SOCKET] [uid=N]; to=tls://127.0.0.1:${port} [cert=NAME] [tls=1.2] [ca=NAME]"""
 
     def __init__(self, stage, block):
         super().__init__(stage, block)
         self.path = fill(block.options.get("to", "${gate.sock}"), stage.values)
         self.uid = int(block.options["uid"]) if "uid" in block.options else None
+        self.cert = block.options.get("cert")
         self.methods = []
 
     def perform(self, statement):
@@ -416,8 +420,39 @@ class Client(Peer):
         super().perform(statement)
 
     def do_connect(self, _args, _):
-        self.stream = wire.connect(self.path, self.uid, PATIENCE)
+        tls = None
+        if str(self.path).startswith("tls://"):
+            options = self.block.options
+            tls = wire.tls_context(self.stage.values["tls"], self.cert, options.get("tls"),
+                                   options.get("ca", "ca"))
+        self.stream = wire.connect(self.path, self.uid, PATIENCE, tls)
         self.methods = []
+
+    def do_show(self, args, _):
+        """show NAME: the next connections come with this certificate"""
+        self.cert = str(args[0]) if args[0] != "nothing" else None
+
+    def do_refused(self, args, statement):
+        """refused [REGEX]: the handshake fails, here or over there, and the words for it match"""
+        try:
+            self.do_connect(args, statement)
+            self.stream.sock.sendall(b"GET /_ping HTTP/1.1\r\nHost: docker\r\n\r\n")
+            got = self.stream.sock.recv(1)
+        except OSError as error:
+            self.stage.note(self.who, f"refused: {error}")
+            if args and not re.search(args[0], str(error), re.I):
+                raise Trouble(f"refused with '{error}', which does not match {args[0]}") from None
+            self.stream = None
+            return
+        raise Trouble(f"let in: {got!r}")
+
+    def do_serial(self, args, _):
+        """serial NAME: the gate showed this certificate"""
+        shown = self.stream.sock.tls.getpeercert(binary_form=True)
+        with open(f"{self.stage.values['tls']}/{args[0]}.pem", encoding="ascii") as file:
+            wanted = ssl.PEM_cert_to_DER_cert(file.read())
+        if shown != wanted:
+            raise Trouble(f"the gate does not show {args[0]}.pem")
 
     def send_head(self, args, statement):
         """send [head] METHOD TARGET [1.0]; `head` adds no framing"""
@@ -755,6 +790,14 @@ class Operator(Peer):
         if str(args[1]) not in text:
             raise Trouble(f"{path.name} does not hold {args[1]}")
         path.write_text(text.replace(str(args[1]), str(args[2])), encoding="latin-1")
+
+    def do_copy(self, args, _):
+        """copy FROM TO: in the folder of certificates"""
+        shutil.copyfile(*(f"{self.stage.values['tls']}/{name}" for name in args[:2]))
+
+    def do_mode(self, args, _):
+        """mode OCTAL NAME: of a file in the folder of certificates"""
+        os.chmod(f"{self.stage.values['tls']}/{args[1]}", int(args[0], 8))
 
     def do_run(self, args, _):
         """run STATUS COMMAND...: a command of the program; its output is then `recv body`"""

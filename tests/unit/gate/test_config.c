@@ -49,6 +49,17 @@
 		      "\"profile\":\"p\"") "," NAMED("listener", "net", "8",                       \
 						     "\"tcp\":\"" address                          \
 						     "\",\"identities\":[\"net\"]" more)
+#define PAIR               "\"cert\":\"/c\",\"key\":\"/k\""
+#define TLS(address, keys) TCP(address, ",\"tls\":{" keys "}")
+#define TLS_(who, keys)                                                                            \
+	NAMED("listener", "net", "8", "\"tcp\":\"0.0.0.0:2376\"," who ",\"tls\":{" keys "}")
+#define CERT(cert, keys)                                                                           \
+	ALL "," NAMED("identity", "c", "7", "\"cert\":\"" cert "\",\"profile\":\"p\"") "," TLS_(   \
+		"\"identities\":[\"c\"]", keys)
+#define CERT_FORMS                                                                                 \
+	"\"cn:NAME\", \"dns:HOST\", \"uri:URI\", \"email:ADDRESS\", \"sha256:\" or \"spki:\" and " \
+	"64 "                                                                                      \
+	"hexadecimal digits"
 
 static int build(const char *entries, struct arena *a, struct config *ret, struct err *err)
 {
@@ -186,13 +197,14 @@ static const struct {
 		       "r\",\"files\":\"here\"") "," LISTENER,
 	 ":2: backend \"e\": files must be \"same_host\" or \"none\", not \"here\""},
 	{"identity without a sign", ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\""),
-	 ":7: identity \"x\": give uid, gid or both, or name it with 'as' in a listener: how else "
-	 "is it recognised?"},
+	 ":7: identity \"x\": give uid, gid, token or cert, or name it with 'as' in a listener: "
+	 "how "
+	 "else is it recognised?"},
 	{"identity without a sign in a list",
 	 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\"") "," NAMED(
 		 "listener", "two", "8", "\"socket\":\"/b\",\"identities\":[\"x\"]"),
-	 ":8: listener \"two\": identity 'x' has neither uid, gid nor token: only 'as' can name "
-	 "it"},
+	 ":8: listener \"two\": identity 'x' has neither uid, gid, token nor cert: only 'as' can "
+	 "name it"},
 	{"everybody is one", AS, ""},
 	{"everybody is one who is recognised elsewhere, too",
 	 ALL "," NAMED("listener", "two", "8", "\"socket\":\"/b\",\"as\":\"ci\""), ""},
@@ -242,8 +254,8 @@ static const struct {
 	 ":7: identity \"x\": uid must be a uid, or the name of a user of this host, not "
 	 "\"nobody-here\""},
 	{"identity of a later version",
-	 ALL "," NAMED("identity", "x", "7", "\"cert\":\"t\",\"profile\":\"p\""),
-	 ":7: identity \"x\": 'cert' is not in this version; leave it out"},
+	 ALL "," NAMED("identity", "x", "7", "\"container\":\"t\",\"profile\":\"p\""),
+	 ":7: identity \"x\": 'container' is not in this version; leave it out"},
 	{"retention", LOG_WITH("\"retention\":{\"days\":365,\"bytes\":\"4GiB\"}"), ""},
 	{"retention in one word", LOG_WITH("\"retention\":\"forever\""), ""},
 	{"retention in another word", LOG_WITH("\"retention\":\"rotate\""),
@@ -276,25 +288,65 @@ static const struct {
 	 ":8: listener \"net\": tcp must be an address with a port, such as \"127.0.0.1:2375\" or "
 	 "\"[::1]:2375\", not \"127.0.0.1:65536\""},
 	{"tcp for others", TCP("0.0.0.0:2375", ""),
-	 ":8: listener \"net\": 0.0.0.0:2375 is reached by other hosts, and there is no TLS: "
-	 "listen on "
-	 "127.0.0.1 behind something that has TLS, or, if nobody else is on that network, say "
-	 "plaintext = true here and network { plaintext = true }"},
+	 ":8: listener \"net\": 0.0.0.0:2375 is reached by other hosts, and there is no TLS: give "
+	 "'tls', or "
+	 "listen on 127.0.0.1, or, if nobody else is on that network, say plaintext = true here "
+	 "and "
+	 "network { plaintext = true }"},
 	{"tcp for others, said once", TCP("[::]:2375", ",\"plaintext\":true"),
-	 ":8: listener \"net\": [::]:2375 is reached by other hosts, and there is no TLS: listen "
-	 "on "
-	 "127.0.0.1 behind something that has TLS, or, if nobody else is on that network, say "
-	 "plaintext = true here and network { plaintext = true }"},
+	 ":8: listener \"net\": [::]:2375 is reached by other hosts, and there is no TLS: give "
+	 "'tls', or "
+	 "listen on 127.0.0.1, or, if nobody else is on that network, say plaintext = true here "
+	 "and "
+	 "network { plaintext = true }"},
 	{"tcp for others, said twice",
 	 TCP("[::]:2375", ",\"plaintext\":true") "," PLAIN("network", "9", "\"plaintext\":true"),
 	 ""},
+	{"tls for others", TLS("0.0.0.0:2376", PAIR), ""},
+	{"tls without a key", TLS("0.0.0.0:2376", "\"cert\":\"/c\""),
+	 ":8: listener \"net\": tls takes at least a cert and its key"},
+	{"tls that is a text", TCP("0.0.0.0:2376", ",\"tls\":\"/c\""),
+	 ":8: listener \"net\": tls must be a table of keys, such as { key = value }, not \"/c\""},
+	{"tls with a relative path", TLS("0.0.0.0:2376", PAIR ",\"ca\":\"ca.pem\""),
+	 ":8: listener \"net\": ca must be an absolute path without '..', '.', '//' or a '/' at "
+	 "its "
+	 "end, not \"ca.pem\""},
+	{"tls with a mistyped key", TLS("0.0.0.0:2376", PAIR ",\"cas\":\"/ca\""),
+	 ":8: listener \"net\": there is no key 'cas' (did you mean 'ca'?)"},
+	{"tls that revokes without authorities", TLS("0.0.0.0:2376", PAIR ",\"crl\":\"/crl\""),
+	 ":8: listener \"net\": tls: crl and clients are of client certificates: give 'ca', the "
+	 "authorities whose certificates are accepted"},
+	{"tls with clients of a third kind",
+	 TLS("0.0.0.0:2376", PAIR ",\"ca\":\"/ca\",\"clients\":\"none\""),
+	 ":8: listener \"net\": clients must be \"required\" or \"optional\", not \"none\""},
+	{"tls and plaintext", TCP("0.0.0.0:2376", ",\"plaintext\":true,\"tls\":{" PAIR "}"),
+	 ":8: listener \"net\": 'plaintext' is of tcp without 'tls': leave it out"},
+	{"tls on a socket",
+	 ALL "," NAMED("listener", "net", "8",
+		       "\"socket\":\"/t\",\"otherwise\":\"p\",\"tls\":{" PAIR "}"),
+	 ":8: listener \"net\": 'tls' is of tcp: a socket's callers are on this host"},
+	{"a certificate", CERT("cn:ci-1", PAIR ",\"ca\":\"/ca\""), ""},
+	{"a certificate that nobody asks for", CERT("cn:ci-1", PAIR),
+	 ":8: listener \"net\": identity 'c' is known by a certificate, and this listener asks for "
+	 "none: give it tls with a ca"},
+	{"a certificate of no form", CERT("ci-1", PAIR ",\"ca\":\"/ca\""),
+	 ":7: identity \"c\": cert must be " CERT_FORMS ", not \"ci-1\""},
+	{"a certificate with a wildcard", CERT("dns:*.example", PAIR ",\"ca\":\"/ca\""),
+	 ":7: identity \"c\": cert must be " CERT_FORMS ", not \"dns:*.example\""},
+	{"tcp for a certificate's owner who has a uid",
+	 ALL
+	 "," NAMED("identity", "c", "7", "\"cert\":\"cn:c\",\"uid\":7,\"profile\":\"p\"") "," TLS_(
+		 "\"identities\":[\"c\"]", PAIR ",\"ca\":\"/ca\""),
+	 ":8: listener \"net\": identity 'c' has a uid or gid, and the kernel does not say which "
+	 "user "
+	 "a TCP connection comes from: nobody would ever fit"},
 	{"tcp with a mode", TCP("127.0.0.1:2375", ",\"mode\":\"0600\""),
 	 ":8: listener \"net\": 'mode' is of sockets: leave it out"},
 	{"tcp for a user",
 	 ALL "," NAMED("listener", "net", "8", "\"tcp\":\"127.0.0.1:1\",\"identities\":[\"ci\"]"),
-	 ":8: listener \"net\": identity 'ci' has no token, and the kernel does not say which user "
-	 "a TCP "
-	 "connection comes from"},
+	 ":8: listener \"net\": identity 'ci' has neither token nor cert, and the kernel does not "
+	 "say "
+	 "which user a TCP connection comes from"},
 	{"neither socket nor tcp", ALL "," NAMED("listener", "net", "8", "\"otherwise\":\"p\""),
 	 ":8: listener \"net\": give 'socket' or 'tcp', one of them"},
 	{"nowhere for the status",

@@ -446,7 +446,7 @@ static void ask_gate(struct world *o, const char *request)
 	CHECK_INT("pair", 0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair));
 	o->caller = pair[1];
 	CHECK_INT("write", (long)strlen(request), write(pair[1], request, strlen(request)));
-	if (connection_adopt(o->worker, &listeners[0], pair[0], NULL, &err) < 0)
+	if (connection_adopt(o->worker, &listeners[0], pair[0], NULL, NULL, &err) < 0)
 		o->ended = true;
 }
 
