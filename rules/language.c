@@ -118,10 +118,11 @@ static void take_operations(lua_State *lua, int list, const char *who, struct op
 
 		library_entry(lua, list, i);
 		word = library_string(lua, -1, who);
-		near = op_word_nearest(word);
-		if (!op_set_add_word(ret, word))
+		if (!op_set_add_word(ret, word)) {
+			near = op_word_nearest(word);
 			luaL_error(lua, "%s: \"%s\" is no operation, group or class%s%s", who,
 				   word.at, near ? "; the nearest is " : "", near ? near : "");
+		}
 		lua_pop(lua, 1);
 	}
 }

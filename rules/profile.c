@@ -229,7 +229,9 @@ static int resolve(struct engine *eng, struct profile *p, struct err *err)
 		return -1;
 	assert(setting_count <= SETTINGS_MAX);
 	for (size_t i = 0; i < setting_count; i++)
-		p->setting_lines[i] = settings_line(&p->at, settings[i].name);
+		p->setting_lines[i] = jv_get(&p->given, settings[i].name)
+					      ? settings_line(&p->at, settings[i].name)
+					      : p->at.line;
 	digest(eng, p);
 	if (set_check_modes(eng, p, err) < 0)
 		return -1;
