@@ -10,6 +10,7 @@
  *	route     from method and path alone: operation, body and reply kind
  *	intake    BODY_REWRITE: the body, piece by piece, until it can be judged
  *	step      as often as it asks for lookups: body and answers -> facts
+ *	count     where the profile has a quota: what the caller has
  *	apply     hardening, then the facts are made anew
  *	render    the request that is sent: never the caller's bytes
  *	reply     head of the answer: what crosses
@@ -158,6 +159,44 @@ struct object {
 	bool mine;         /* it belongs to the caller */
 };
 
+/* What count() is to find out, as bits. */
+enum counts {
+	COUNT_RUNNING = 1,      /* which containers run, are frozen or about to run again */
+	COUNT_LIMITS = 2,       /* ... and what they may take */
+	COUNT_VOLUMES = 4,      /* which volumes there are */
+	COUNT_VOLUME_SPACE = 8, /* what the caller's volumes take on disk */
+	COUNT_IMAGE_SPACE = 16  /* what images take, those aside that others built */
+};
+
+/* Something that the caller has.  Limits: 0 if there is none. */
+struct counted {
+	const char *kind; /* "container", "volume" */
+	const char *id;   /* full id; a volume's name */
+	const char *name;
+	bool runs, gone;
+	bool looked_at;    /* the rest is known */
+	const char *since; /* of a container's last start; "" if not known */
+	int64_t memory, nano_cpus, pids;
+};
+
+#define COUNTED_MAX      512 /* of one owner; more are refused */
+#define COUNT_LOOKED_MAX 256 /* of them, whose limits can be asked for */
+#define COUNT_ALSO_MAX   32
+
+struct counting {
+	/* set by the exchange */
+	unsigned wants;                   /* enum counts */
+	const char *also[COUNT_ALSO_MAX]; /* containers to be looked at, running or not */
+	size_t also_count;
+
+	/* set by count() */
+	struct counted *list; /* the caller's, and those of `also`; some that do not run */
+	size_t count;
+	int64_t volume_bytes, image_bytes; /* below 0: the service does not say */
+	int round;                         /* the adapter's own; 0 begins a count */
+	size_t next;
+};
+
 /* One call: made by the exchange, shared by all functions below. */
 struct backend_call {
 	/* set by the exchange */
@@ -198,6 +237,7 @@ struct backend_call {
 		instead; /* if reason is set: answer with this if the rules allow (image_absent) */
 	struct object object;
 	struct workload workload;
+	struct counting counting;
 	struct warning_text {
 		const char *text;
 	} warnings[16]; /* fields that were dropped */
@@ -277,6 +317,12 @@ struct backend_ops {
 	 * Sets object and workload.  Strings come from the arena.
 	 */
 	enum step (*step)(struct backend *be, struct backend_call *call);
+
+	/*
+	 * Once step() is ready: counts what the caller has, into call->counting, anew each
+	 * time that `round` is 0.  Refused: the service does not say, or it is too much.
+	 */
+	enum step (*count)(struct backend *be, struct backend_call *call);
 
 	/*
 	 * Applies hardening to the model, sets each change's `field`, and makes

@@ -1,10 +1,12 @@
 #include "gate/command.h"
 
+#include "gate/base/clock.h"
 #include "gate/base/log.h"
 #include "gate/notify.h"
 #include "gate/serve.h"
 #include "gate/supervisor.h"
 #include "proxy/metrics.h"
+#include "proxy/quotas.h"
 #include "proxy/rates.h"
 #include "proxy/watched.h"
 
@@ -41,6 +43,13 @@ static void switch_to_next(void *arg)
 static void forget_next(void *arg)
 {
 	serve_forget(arg);
+}
+
+static void ended(void *arg, pid_t pid)
+{
+	const struct serve *s = arg;
+
+	quotas_died(s->quotas, pid, clock_boot_ns());
 }
 
 static void ready(void *arg)
@@ -109,6 +118,7 @@ static int serve(struct serve *s, struct err *err)
 		.stale = stale,
 		.ready = ready,
 		.confine = confine,
+		.ended = ended,
 		.next = next,
 		.switch_to_next = switch_to_next,
 		.forget_next = forget_next,
@@ -133,9 +143,10 @@ static int serve(struct serve *s, struct err *err)
 	say_absent_engines(&c->proxy);
 	raise_descriptors();
 	s->rates = rates_create(err);
+	s->quotas = quotas_create(err);
 	s->metrics = metrics_create(err);
 	s->watched = watched_create(err);
-	if (!s->rates || !s->metrics || !s->watched)
+	if (!s->rates || !s->quotas || !s->metrics || !s->watched)
 		return -1;
 	rc = serve_open_sockets(s, err);
 	if (rc == 0) {

@@ -51,6 +51,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 		return -1;
 	conf.replaces = supervisor_predecessor();
 	conf.rates = s->rates;
+	conf.quotas = s->quotas;
 	conf.metrics = s->metrics;
 	conf.watched = s->watched;
 	allow_for(&conf);

@@ -35,6 +35,7 @@ struct serve {
 	bool accept_damage;               /* of the log */
 	struct metrics *metrics;          /* likewise */
 	struct rates *rates;              /* shared by all workers, of every generation */
+	struct quotas *quotas;            /* shared by all workers, likewise */
 	struct watched *watched;          /* ... and by watchers */
 	char self[SELF_ID_MAX + 1];       /* the container that it runs in, or "" */
 	struct dial_addresses *addresses; /* one a backend; of those at tcp:// */

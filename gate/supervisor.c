@@ -315,6 +315,8 @@ static void on_death(struct supervisor *s, struct process *p, int status)
 	if (p == &s->reader) /* its last words may still be unread */
 		reload_on_reader(s);
 	expected = p->leaving && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	if (s->conf->ended)
+		s->conf->ended(s->conf->arg, p->pid);
 	process_ended(s, p, status, how, sizeof(how));
 	process_cut(s, p);
 	if (!expected)

@@ -32,6 +32,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct supervisor_conf {
 	/* In the new process; returns its exit status. */
@@ -42,6 +43,9 @@ struct supervisor_conf {
 
 	/* Called every two seconds: true when workers should be replaced.  May be NULL. */
 	bool (*stale)(void *arg);
+
+	/* Called for each process that has ended.  May be NULL. */
+	void (*ended)(void *arg, pid_t pid);
 
 	/* Called once, when all processes were ready for the first time.  May be NULL. */
 	void (*ready)(void *arg);

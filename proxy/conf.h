@@ -125,6 +125,7 @@ struct proxy_conf {
 	struct metrics *metrics; /* shared by all workers; NULL: nothing is counted */
 	struct watched *watched; /* shared by workers and watchers: what engines were asked for */
 	struct rates *rates;     /* shared by all workers; NULL: none are kept (`check`) */
+	struct quotas *quotas;   /* likewise */
 	const char *generation;  /* hash of the bundle */
 	const char *replaces; /* how the worker before this one was lost, for the log; "" or NULL:
 				 none was */

@@ -177,6 +177,7 @@ void exchange_destroy(struct exchange *x)
 	struct worker *w = x->worker;
 
 	forget_receipt(x);
+	quota_let_go(x);
 	if (x->state != X_OVER)
 		trail_end(x);
 	lookup_abandon(x);

@@ -98,6 +98,7 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 	assert(receipt || !op_class_changes_state(operation_class(x->call.op)));
 	x->state = X_SENT;
 	x->deadline_ms = req.streams_body ? exchange_upload_deadline(x) : reply_deadline(x);
+	quota_sent(x);
 	x->up = upcall_start(x->service->pool, &req, &reply_handlers, x, &err);
 	if (!x->up) {
 		x->service->ops->forget(x->service->backend);
@@ -239,6 +240,7 @@ static void on_head(void *arg, const struct reply_head *head)
 	struct exchange *x = arg;
 	bool held = is_held(&x->call, head->status);
 
+	quota_answered(x);
 	x->http = x->answer.status = head->status;
 	x->status = head->status < 400 ? "ok" : "fail";
 	keep_headers(x, head);

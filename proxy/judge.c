@@ -45,6 +45,7 @@ static void deny(struct exchange *x)
 	struct record r;
 
 	x->permitted = false;
+	quota_let_go(x);
 	if (x->worker->check) {
 		check_print(x);
 		exchange_answer_refusal(x);
@@ -123,6 +124,7 @@ static void make_facts(struct exchange *x)
 		.who = &x->conn->who,
 		.backend = x->service->conf->name,
 		.workload = &x->call.workload.facts,
+		.quota = quota_facts(x),
 		.now = x->judged_at,
 	};
 	struct question full = q;
@@ -151,8 +153,9 @@ static int harden(struct exchange *x)
 	struct decision *d = &x->decision;
 	struct err err = {0};
 
-	if (!operation_hardens(x->call.op) || !profile_hardens(x->profile))
+	if (x->hardened || !operation_hardens(x->call.op) || !profile_hardens(x->profile))
 		return 0;
+	x->hardened = true;
 	if (engine_harden(x->worker->rules, x->profile, &x->facts, x->arena, d->changes,
 			  &d->change_count, &err) == 0 &&
 	    (!d->change_count || x->service->ops->apply(x->service->backend, &x->call, d->changes,
@@ -278,7 +281,7 @@ static void refuse_unattested(struct exchange *x)
 	exchange_deny(x);
 }
 
-static void judge(struct exchange *x)
+void exchange_judge(struct exchange *x)
 {
 	struct judgement j = {.engine = x->worker->rules,
 			      .profile = x->profile,
@@ -291,8 +294,10 @@ static void judge(struct exchange *x)
 		judge_make_facts(x); /* of what is not granted for the record alone */
 	}
 	if (grant == GRANT_JUDGE) {
-		if (harden(x) < 0)
+		if (harden(x) < 0 || !quota_look(x))
 			return;
+		if (x->quota)
+			make_facts(x);
 		j.facts = &x->facts;
 	}
 	if (arena_spent(x->arena)) {
@@ -317,7 +322,7 @@ static void judge(struct exchange *x)
 		x->permitted = false;
 		*violations_add(&x->call.refused, x->call.instead.reason) = x->call.instead;
 		exchange_deny(x);
-	} else if (take_rates(x) == 0) {
+	} else if (quota_take(x) && take_rates(x) == 0) {
 		record_and_forward(x);
 	}
 }
@@ -341,7 +346,8 @@ void exchange_advance(struct exchange *x)
 		lookup_start(x);
 		break;
 	case STEP_READY:
-		judge(x);
+		if (!quota_counts(x))
+			exchange_judge(x);
 		break;
 	}
 }

@@ -19,6 +19,8 @@ static void go_on(struct exchange *x)
 		x->resume(x);
 	else if (x->state == X_CHECK)
 		forward_check(x);
+	else if (quota_is_counting(x))
+		quota_go_on(x);
 	else
 		exchange_advance(x);
 }

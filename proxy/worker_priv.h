@@ -122,6 +122,8 @@ struct question_slot {
 	char owner[160];
 };
 
+struct quota_state;
+
 struct exchange {
 	struct exchange *prev, *next;
 	struct worker *worker;
@@ -137,10 +139,12 @@ struct exchange {
 	struct decision decision;
 	struct jv facts;
 	bool has_facts;
-	int64_t judged_at; /* seconds since 1970 */
-	uint64_t epoch;    /* of the service, when judging began */
-	bool permitted;    /* decide() said so */
-	char receipt[256]; /* Sallyport-Audit header, "" without */
+	int64_t judged_at;         /* seconds since 1970 */
+	uint64_t epoch;            /* of the service, when judging began */
+	bool permitted;            /* decide() said so */
+	char receipt[256];         /* Sallyport-Audit header, "" without */
+	bool hardened;             /* what the profile fills in has been filled in */
+	struct quota_state *quota; /* quota.c; NULL: the profile has none for this */
 
 	bool suspended;       /* MHD will not call until resumed */
 	bool upload_over;     /* MHD has given all of the body */
@@ -313,9 +317,21 @@ void exchange_answer_refusal(struct exchange *x);
 void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it */
 void exchange_advance(struct exchange *x);
 void exchange_deny(struct exchange *x); /* call.refused says why */
+void exchange_judge(struct exchange *x);
 uint64_t exchange_upload_deadline(const struct exchange *x);
 uint64_t exchange_service_deadline(const struct exchange *x);
 bool exchange_may_release(const struct exchange *x);
+
+/* quota.c: what the caller has in sum; the exchange goes on with judge.c's exchange_judge() */
+bool quota_counts(struct exchange *x); /* true: it is being counted first, or was refused */
+void quota_go_on(struct exchange *x);  /* answers have come */
+bool quota_is_counting(const struct exchange *x);
+bool quota_look(struct exchange *x); /* before rules; false: counted anew, or refused */
+const struct jv *quota_facts(const struct exchange *x);
+bool quota_take(struct exchange *x); /* after them; false: judged anew, or refused */
+void quota_sent(struct exchange *x);
+void quota_answered(struct exchange *x);
+void quota_let_go(struct exchange *x); /* it ended without an answer */
 
 /* forward.c: sends the judged request and brings the reply back */
 int forward_prepare(struct exchange *x); /* renders; -1: it was refused instead */

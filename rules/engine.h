@@ -162,10 +162,12 @@ struct question {
 	const char *backend;       /* its configured name */
 	const struct jv *object;   /* {kind,id,name,mine}; NULL if none */
 	const struct jv *workload; /* workload facts; NULL or JV_NULL if none */
+	const struct jv *quota;    /* {used,asked,by}: quota.def; NULL if nothing was counted */
 	int64_t now; /* seconds since 1970, read once for the decision; 0: not known */
 };
 
-/* {"operation":{...},"identity":{...},"backend":"...","object":{...},"workload":{...},"now":N} */
+/* {"operation":{...},"identity":{...},"backend":"...","object":{...},"workload":{...},"quota":{...},"now":N}
+ */
 struct jv engine_facts(struct arena *a, const struct question *q);
 
 /*

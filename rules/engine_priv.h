@@ -18,6 +18,7 @@
 #include "gate/base/hash.h"
 #include "rules/engine.h"
 #include "rules/opset_priv.h"
+#include "rules/quota.h"
 #include "rules/rate.h"
 #include "rules/sandbox_priv.h"
 #include "rules/settings_priv.h"
@@ -80,6 +81,8 @@ struct profile {
 	struct rate rates[RATES_MAX];
 	struct op_set rated[RATES_MAX]; /* what each of them counts */
 	size_t rate_count;
+	bool has_quota;
+	int64_t quota[QUOTA_COUNT]; /* below 0: none */
 	enum rule_mode mode;
 	struct reach reach;
 	bool hardens, wants_attested;

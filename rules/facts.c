@@ -22,6 +22,9 @@ static const char *const known[] = {
 	"workload",
 	"isolation.min.runtimes.attested",
 	"limits.memory.nano_cpus.pids",
+#define QUOTA(id, setting, fact, unit, of, doc) fact,
+#include "rules/quota.def"
+#undef QUOTA
 	"harden.log_limits",
 	"mounts.path.mode",
 };
@@ -304,6 +307,8 @@ struct jv engine_facts(struct arena *a, const struct question *q)
 		jv_set(a, &facts, "object", *q->object);
 	if (q->workload && q->workload->kind != JV_NULL)
 		jv_set(a, &facts, "workload", *q->workload);
+	if (q->quota && q->quota->kind != JV_NULL)
+		jv_set(a, &facts, "quota", *q->quota);
 	if (q->now > 0)
 		jv_set(a, &facts, "now", jv_int(q->now));
 	return facts;

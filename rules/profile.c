@@ -86,6 +86,15 @@ static void take_rates(struct profile *p)
 	}
 }
 
+static void take_quota(struct profile *p)
+{
+	const struct jv *quota = jv_get(&p->settings, "quota");
+
+	for (int q = 0; q < QUOTA_COUNT; q++)
+		p->quota[q] = jv_num(quota, quota_fact((enum quota)q), -1);
+	p->has_quota = quota && quota->count;
+}
+
 /* What is asked for often, as plain values. */
 static void digest(const struct engine *eng, struct profile *p)
 {
@@ -102,6 +111,7 @@ static void digest(const struct engine *eng, struct profile *p)
 		if (strcmp(mode, rule_mode_name((enum rule_mode)m)) == 0)
 			p->mode = (enum rule_mode)m;
 	take_rates(p);
+	take_quota(p);
 	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
 	/* A socket is exchanged, an image pinned in the same way as something is filled in. */
 	p->hardens = harden->kind == JV_OBJECT || harden->b ||

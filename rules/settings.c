@@ -5,6 +5,7 @@
 #include "rules/hide.h"
 #include "rules/match_priv.h"
 #include "rules/opset_priv.h"
+#include "rules/quota.h"
 #include "rules/rate.h"
 #include "rules/reach.h"
 #include "rules/tree_priv.h"
@@ -16,7 +17,15 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIST_MAX 512 /* entries of one setting */
+#define LIST_MAX         512        /* entries of one setting */
+#define QUOTA_NUMBER_MAX 1000000000 /* containers, processes, volumes */
+
+/* "containers memory cpus ..." */
+#define QUOTA(id, setting, fact, unit, of, doc) #setting " "
+static const char QUOTA_SETTINGS[] =
+#include "rules/quota.def"
+	;
+#undef QUOTA
 
 const struct setting settings[] = {
 #define ENFORCED SETTING_ENFORCED
@@ -579,6 +588,47 @@ static int check_limits(struct checking *c, struct jv *v)
 	return 0;
 }
 
+static int check_amount(struct checking *c, enum quota q, struct jv *v)
+{
+	int64_t bytes;
+
+	switch (quota_unit(q)) {
+	case QUOTA_UNIT_CPUS:
+		return check_cpus(c, v, v);
+	case QUOTA_UNIT_BYTES:
+		if (v->kind == JV_STRING && size_parse(v->str, &bytes))
+			*v = jv_int(bytes);
+		return v->kind == JV_INT && v->i >= 0 ? 0 : wrong(c, "a size like \"6GiB\"", v);
+	case QUOTA_UNIT_NUMBER:
+		break;
+	}
+	if (v->kind != JV_INT || v->i < 0 || v->i > QUOTA_NUMBER_MAX)
+		return wrong(c, "a number from 0 to 1000000000", v);
+	return 0;
+}
+
+static int check_quota(struct checking *c, struct jv *v)
+{
+	struct jv out = jv_object();
+
+	tree_expect_object(v);
+	if (v->kind != JV_OBJECT)
+		return wrong(c, "{ containers = 5, memory = \"6GiB\" }", v);
+	for (size_t i = 0; i < v->count; i++) {
+		int q = 0;
+
+		while (q < QUOTA_COUNT && !span_is(v->members[i].key, quota_setting((enum quota)q)))
+			q++;
+		if (q == QUOTA_COUNT)
+			return unknown_member(c, QUOTA_SETTINGS, v);
+		if (check_amount(c, (enum quota)q, &v->members[i].value) < 0)
+			return err_wrap(c->err, "%s", v->members[i].key.at);
+		jv_set(c->arena, &out, quota_fact((enum quota)q), v->members[i].value);
+	}
+	*v = out;
+	return 0;
+}
+
 static int operation_entry(struct checking *c, struct jv *entry)
 {
 	struct op_set set = {{0}};
@@ -651,7 +701,7 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 	case KIND_RATE:
 		return check_rates(c, v);
 	case KIND_QUOTA:
-		break;
+		return check_quota(c, v);
 	}
 	return err_set(c->err, ERR_CONFIG, "this version cannot enforce it yet; leave it out");
 }

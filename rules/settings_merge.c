@@ -47,6 +47,7 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 	case KIND_LIMITS:
 	case KIND_MODES:
 	case KIND_RATE:
+	case KIND_QUOTA:
 		return jv_object();
 	case KIND_DENIAL:
 		return jv_string("full");
@@ -59,7 +60,6 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 	case KIND_STRING:
 		return jv_string("");
 	case KIND_EGRESS:
-	case KIND_QUOTA:
 		break;
 	}
 	return jv_null();
@@ -435,6 +435,7 @@ static int meet(const struct meeting *m, struct jv *ret)
 	case KIND_OPERATIONS:
 		return meet_operations(m, ret);
 	case KIND_LIMITS:
+	case KIND_QUOTA:
 		return meet_limits(m, ret);
 	case KIND_ISOLATION:
 		return meet_isolation(m, ret);
@@ -458,7 +459,6 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_rates(m, ret);
 	case KIND_STRING:
 	case KIND_EGRESS:
-	case KIND_QUOTA:
 		break;
 	}
 	*ret = *m->child;
@@ -540,7 +540,7 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 		return s->kind == KIND_EGRESS ? !outer : outer == inner;
 	if (jv_equal(outer, inner))
 		return true;
-	if (s->kind == KIND_LIMITS)
+	if (s->kind == KIND_LIMITS || s->kind == KIND_QUOTA)
 		return limits_within(outer, inner);
 	if (s->kind == KIND_RATE)
 		return rates_within(outer, inner);

@@ -109,6 +109,7 @@ const struct backend_ops backend_docker = {
 	.route = docker_route_call,
 	.intake = docker_intake,
 	.step = docker_step,
+	.count = docker_count,
 	.apply = docker_apply,
 	.render = docker_render,
 	.reply_header = docker_reply_header,

@@ -9,6 +9,7 @@
  *	object.c              names -> full ids
  *	list.c                lists and the stream of events: what is asked of the engine
  *	events.c              which rows of that stream cross
+ *	count.c               what a caller has, for quotas
  *	reach.c               whose an object is, who sees it, the gate's own
  *	fields.def, schema.c  bodies: every field that may stand there, with its type
  *	reference.c           image references, in full
@@ -115,6 +116,17 @@ struct docker_info {
 	const char *logging_driver; /* its default */
 };
 
+/* What an owner's volumes, and images, take on disk: engines take long to find out. */
+struct docker_space {
+	char owner[160];
+	bool images;
+	uint64_t at_ms;
+	int64_t bytes;
+};
+
+#define DOCKER_SPACES_MAX     32
+#define DOCKER_SPACE_FRESH_MS 5000
+
 struct docker {
 	struct backend base;
 	struct docker_compiled *compiled; /* one for each of docker_routes */
@@ -126,6 +138,9 @@ struct docker {
 	uint64_t info_at_ms;
 	struct arena *info_arena; /* holds info's strings; NULL if there is none */
 	struct docker_info info;
+
+	struct docker_space spaces[DOCKER_SPACES_MAX]; /* what was told last, by owner */
+	size_t space_next;
 };
 
 struct docker *docker_of(struct backend *be);
@@ -510,6 +525,9 @@ int docker_undo(struct backend *be, struct backend_call *call, struct outgoing *
 int docker_apply(struct backend *be, struct backend_call *call, struct change *changes,
 		 size_t count, struct err *err);
 enum step docker_check(struct backend *be, struct backend_call *call, struct span reply);
+enum step docker_count(struct backend *be, struct backend_call *call);
+int64_t docker_nano_cpus(const struct jv *host); /* 0: no limit */
+
 /* --- again.c: judging again what runs --- */
 
 void docker_running(struct backend *be, const char *const *ids, size_t count, struct buf *ret_head);

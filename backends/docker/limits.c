@@ -11,22 +11,25 @@ static void above_zero(struct docker_reading *r, const char *key, const char *fa
 }
 
 /* NanoCpus, or a quota of a period of 100 ms. */
-static void read_cpus(struct docker_reading *r)
+int64_t docker_nano_cpus(const struct jv *host)
 {
-	int64_t nano = jv_num(r->host, "NanoCpus", 0);
-	int64_t quota = jv_num(r->host, "CpuQuota", 0);
-	int64_t period = jv_num(r->host, "CpuPeriod", 0);
+	int64_t nano = jv_num(host, "NanoCpus", 0);
+	int64_t quota = jv_num(host, "CpuQuota", 0);
+	int64_t period = jv_num(host, "CpuPeriod", 0);
 	double cpus;
 
-	if (nano > 0) {
-		docker_fact(r, "limits.nano_cpus", jv_int(nano));
-		return;
-	}
-	if (quota <= 0)
-		return;
+	if (nano > 0 || quota <= 0)
+		return nano > 0 ? nano : 0;
 	cpus = (double)quota / (double)(period > 0 ? period : 100000);
-	if (cpus < 1e9)
-		docker_fact(r, "limits.nano_cpus", jv_int((int64_t)(cpus * 1e9)));
+	return cpus < 1e9 ? (int64_t)(cpus * 1e9) : 0;
+}
+
+static void read_cpus(struct docker_reading *r)
+{
+	int64_t nano = docker_nano_cpus(r->host);
+
+	if (nano > 0)
+		docker_fact(r, "limits.nano_cpus", jv_int(nano));
 }
 
 static void lifted(struct docker_reading *r, const char *field, const char *value)

@@ -66,6 +66,8 @@ def facts():
     return {
         "info": now.info, "version": now.version, "images": images, "containers": containers,
         "networks": networks, "volumes": now.volumes, "execs": now.execs,
+        "counters": {"containers": 2, "memory": 2 << 30, "nano_cpus": 2000000000,
+                     "volume_count": 3, "images": 1 << 30},
         "files": {"/": folder, "/srv": folder, "/srv/ws": folder, "/srv/ws/a": folder,
                   "/srv/ws-evil": folder, "/etc": folder, "/etc/apt": folder, "/root": folder,
                   "/run": folder, "/var": folder, "/var/lib": folder, "/var/lib/docker": folder,

@@ -21,8 +21,20 @@ static void wrong_settings_do_not_load(void **state)
 		{"[5] = 1", "a setting is named by a string"},
 
 		/* not yet */
-		{"quota = { containers = 5 }", "test.lua:3: profile \"p\": quota: this version "
-					       "cannot enforce it yet; leave it out"},
+		{"quota = 5",
+		 "test.lua:3: profile \"p\": quota: { containers = 5, memory = \"6GiB\" } "
+		 "is expected, not an integer"},
+		{"quota = { container = 5 }",
+		 "quota: \"container\" is not known here (containers memory cpus pids"},
+		{"quota = { containers = -1 }", "quota: containers: a number from 0 to 1000000000"},
+		{"quota = { containers = \"5\" }",
+		 "quota: containers: a number from 0 to 1000000000"},
+		{"quota = { containers = 1.5 }",
+		 "quota: containers: a number from 0 to 1000000000"},
+		{"quota = { memory = \"many\" }",
+		 "quota: memory: a size like \"6GiB\" is expected"},
+		{"quota = { memory = -1 }", "quota: memory: a size like \"6GiB\" is expected"},
+		{"quota = { cpus = 0 }", "quota: cpus: a number of processors from 0.01 to 4096"},
 		{"rate = \"20/min\"", "rate: { launch = \"20/min\" } is expected, not \"20/min\""},
 		{"rate = { lanch = \"20/min\" }",
 		 "rate: \"lanch\" is no operation, group or class; the nearest is launch"},
