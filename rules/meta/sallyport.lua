@@ -125,6 +125,7 @@
 ---| "sysctl" # kernel settings are not granted by the profile
 ---| "cgroup_parent" # placing the container in another control group is refused
 ---| "limits" # a limit is missing, lifted, or above what the profile allows
+---| "quota_exceeded" # the caller would have more in sum than the profile's quota
 ---| "user" # the container would run as root, which the profile does not grant
 ---| "label" # this label is set by the gate or obeyed by other tools on the host
 ---| "link" # legacy links are refused
@@ -250,7 +251,7 @@
 ---@field capabilities? string[] Capabilities that may be added.
 ---@field users? "nonroot"|"any" "nonroot" (default) or "any".
 ---@field limits? { memory?: string|integer, cpus?: number, pids?: integer, lifetime?: string } { memory = "2GiB", cpus = 2, pids = 256 }: the most a container may have.
----@field quota? table<string, string|number> { containers = 5, memory = "6GiB" }: the most a caller may have.
+---@field quota? table<string, string|number> { containers = 5, memory = "6GiB", cpus = 4, pids = 1024, volume_count = 8, volumes = "50GiB", images = "20GiB" }: the most that one owner may have in sum on an engine. The first four are of what runs; a create is refused, too, where no start could follow. rules/quota.def says how each is counted.
 ---@field rate? table<OperationWord, string> { launch = "20/min", exec = "10/s" }: how often one caller may do what an operation, class or group of operations.def names; units are s, min, h and day. What the rules refuse does not count. All at once is fine; more gets 429 with Retry-After. Only under mode "enforce".
 ---@field operations? OperationWord[] What may be asked for: operations, classes or groups of operations.def. image.build and system.session are granted by their names alone, not by their classes.
 ---@field opaque? string[] { "buildkit" }: exchanges whose content nobody sees may pass if their operations are granted (image.build, system.session): BuildKit then takes any image, runs as root and reaches the default network. Not with a minimum isolation above process, and not with egress.
@@ -272,6 +273,7 @@
 ---@field identity? Fact.identity
 ---@field backend? string The service that would do it, as configured.
 ---@field object? Fact.object
+---@field quota? Fact.quota
 ---@field now? integer When it is judged: seconds since 1970.
 ---@field workload? Fact.workload
 
@@ -305,6 +307,29 @@
 ---@field id? string Its full id.
 ---@field name? string Its name.
 ---@field mine? boolean Whether it is the caller's own.
+
+---@class Fact.quota
+---@field used? Fact.quota.used
+---@field asked? Fact.quota.asked
+---@field by? string[] Names of the owner's containers that run; not all, if there are many.
+
+---@class Fact.quota.used
+---@field containers? integer What the owner has: Containers that run. Made and not started they take nothing. -1: one of them has no limit.
+---@field memory? integer What the owner has: Their limits of memory; a container without one does not start. -1: one of them has no limit.
+---@field nano_cpus? integer What the owner has: Their limits of processors; a container without one does not start. -1: one of them has no limit.
+---@field pids? integer What the owner has: Their limits of processes; a container without one does not start. -1: one of them has no limit.
+---@field volume_count? integer What the owner has: Volumes. -1: one of them has no limit.
+---@field volumes? integer What the owner has: What the caller's volumes take on disk. Once that much is there nothing starts and no volume is made. -1: one of them has no limit.
+---@field images? integer What the owner has: What images take on disk, those aside that others built. Once that much is there none is pulled, loaded, imported, built or committed. -1: one of them has no limit.
+
+---@class Fact.quota.asked
+---@field containers? integer What would come to it; -1: without a limit.
+---@field memory? integer What would come to it; -1: without a limit.
+---@field nano_cpus? integer What would come to it; -1: without a limit.
+---@field pids? integer What would come to it; -1: without a limit.
+---@field volume_count? integer What would come to it; -1: without a limit.
+---@field volumes? integer What would come to it; -1: without a limit.
+---@field images? integer What would come to it; -1: without a limit.
 
 ---@class Fact.workload
 ---@field image? Fact.workload.image
