@@ -70,6 +70,9 @@ class Engine:
             while True:
                 head = stream.request()
                 body = stream.body.all() if stream.body else b""
+                if engine.is_watcher(head):
+                    engine.hold_events(stream)
+                    return
                 stream.send(self.answer(head, body))
         except (Trouble, OSError):
             return
