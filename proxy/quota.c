@@ -325,7 +325,8 @@ static void say(struct exchange *x, const struct quota_sums *sums)
 
 		if (!(x->quota->kinds & 1u << k))
 			continue;
-		jv_set(x->arena, &asked, quota_fact(q), amount(sums->asked[k]));
+		/* How large it will be, nobody knows: larger than nothing. */
+		jv_set(x->arena, &asked, quota_fact(q), sized ? jv_int(1) : amount(sums->asked[k]));
 		if (!sized)
 			jv_set(x->arena, &used, quota_fact(q), amount(sums->used[k]));
 		else if (size >= 0)
@@ -361,6 +362,21 @@ static bool look_offline(struct exchange *x)
 	}
 	jv_set(x->arena, &x->quota->facts, "used", used);
 	return true;
+}
+
+void quota_runs_already(struct exchange *x)
+{
+	unsigned kinds = x->profile ? profile_counts(x->profile, x->call.op) : 0;
+	struct jv asked = jv_object();
+
+	x->quota = kinds ? arena_take(x->arena, sizeof(*x->quota)) : NULL;
+	for (int q = 0; x->quota && q < QUOTA_COUNT; q++)
+		if (kinds & 1u << q)
+			jv_set(x->arena, &asked, quota_fact((enum quota)q), jv_int(0));
+	if (!x->quota)
+		return;
+	x->quota->facts = jv_object();
+	jv_set(x->arena, &x->quota->facts, "asked", asked);
 }
 
 const struct jv *quota_facts(const struct exchange *x)

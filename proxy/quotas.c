@@ -9,8 +9,9 @@
 
 #define LOCK_TRIES 100 /* of a millisecond */
 #define LOCK_SPINS 2000
-#define SETTLED_NS (UINT64_C(60) * 1000000000) /* settled ones are kept so long, if there is room  \
-						*/
+#define SETTLED_NS                                                                                 \
+	(UINT64_C(60) * 1000000000) /* settled ones are kept so long, if there is room             \
+				     */
 
 enum state { FREE = 0, HELD, SENT, UNSURE, SETTLED };
 

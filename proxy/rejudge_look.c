@@ -258,6 +258,7 @@ static bool judge(struct look *l)
 	bool permitted;
 
 	read_level(l);
+	quota_runs_already(x);
 	judge_make_facts(x);
 	permitted = !arena_spent(x->arena) && decide(&j, x->arena, &x->decision);
 	judge_name_fields(x);

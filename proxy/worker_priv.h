@@ -328,7 +328,8 @@ void quota_go_on(struct exchange *x);  /* answers have come */
 bool quota_is_counting(const struct exchange *x);
 bool quota_look(struct exchange *x); /* before rules; false: counted anew, or refused */
 const struct jv *quota_facts(const struct exchange *x);
-bool quota_take(struct exchange *x); /* after them; false: judged anew, or refused */
+void quota_runs_already(struct exchange *x); /* judged again: nothing comes to what there is */
+bool quota_take(struct exchange *x);         /* after them; false: judged anew, or refused */
 void quota_sent(struct exchange *x);
 void quota_answered(struct exchange *x);
 void quota_let_go(struct exchange *x); /* it ended without an answer */

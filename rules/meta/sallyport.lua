@@ -323,13 +323,13 @@
 ---@field images? integer What the owner has: What images take on disk, those aside that others built. Once that much is there none is pulled, loaded, imported, built or committed. -1: one of them has no limit.
 
 ---@class Fact.quota.asked
----@field containers? integer What would come to it; -1: without a limit.
----@field memory? integer What would come to it; -1: without a limit.
----@field nano_cpus? integer What would come to it; -1: without a limit.
----@field pids? integer What would come to it; -1: without a limit.
----@field volume_count? integer What would come to it; -1: without a limit.
----@field volumes? integer What would come to it; -1: without a limit.
----@field images? integer What would come to it; -1: without a limit.
+---@field containers? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
+---@field memory? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
+---@field nano_cpus? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
+---@field pids? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
+---@field volume_count? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
+---@field volumes? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
+---@field images? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
 
 ---@class Fact.workload
 ---@field image? Fact.workload.image

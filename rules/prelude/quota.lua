@@ -1,7 +1,7 @@
 -- How much a caller may have in sum, on one engine.
 --
 -- req.quota has what was counted for this decision: `used`, what the owner has;
--- `asked`, what would come to it, nothing if it is there already; `by`, whose
+-- `asked`, what would come to it, 0 if it is there already; `by`, whose
 -- part of it is what.  -1 stands for something without a limit, which is more
 -- than any quota.  What was not counted is absent, and not known.
 
@@ -19,7 +19,7 @@ local quantities = {
 		of = { "container.create", "container.start", "container.restart", "container.update" } },
 	{ name = "volume_count", setting = "volume_count", noun = "volumes",
 		of = { "volume.create", "container.create" } },
-	-- How large something will be, nobody knows before; so it is enough that there is too much.
+	-- How large something will be, nobody knows before: 1 is asked for, and let pass as long as there is room.
 	{ name = "volumes", setting = "volumes", noun = "bytes in volumes", size = true,
 		of = { "volume.create", "container.start", "container.restart" } },
 	{ name = "images", setting = "images", noun = "bytes of images", size = true,
@@ -43,23 +43,25 @@ end
 local function judge_one(q, top, counted)
 	local used, asked = get(counted, "used." .. q.name), get(counted, "asked." .. q.name)
 	local field = "quota." .. q.setting
-	if used == nil or asked == nil then
+	if asked == 0 then
+		return -- whatever there is, nothing comes to it
+	elseif used == nil or asked == nil then
 		refuse("fact_unknown", { field = field, unknown = true,
 			text = "how many " .. q.noun .. " the caller has is not known" })
 	elseif asked == -1 then
 		refuse("quota_exceeded", { field = field, value = "no limit",
 			text = "the profile counts " .. q.noun .. " in sum, so each container needs a limit",
 			hint = "Ask for one: " .. q.option .. "." })
-	elseif q.size and used >= top then
+	elseif q.size and asked > top - used then
 		refuse("quota_exceeded", { field = field, value = used,
 			text = "there are " .. used .. " " .. q.noun .. ", the profile allows " .. top,
 			hint = hint_of(q, counted) })
-	elseif asked > 0 and used == -1 then
+	elseif used == -1 then
 		refuse("quota_exceeded", { field = field, value = asked,
 			text = "a container of the caller's runs without a limit, which is more than the quota of "
 				.. top .. " " .. q.noun,
 			hint = hint_of(q, counted) })
-	elseif asked > 0 and asked > top - used then
+	elseif asked > top - used then
 		refuse("quota_exceeded", { field = field, value = asked,
 			text = "the caller has " .. used .. " " .. q.noun .. " and asks for " .. asked
 				.. ", the profile allows " .. top,

@@ -13,7 +13,7 @@ defaults {
 			},
 			asked = {
 				containers = 1, memory = 73741824, nano_cpus = 500000000, pids = 40,
-				volume_count = 1, volumes = 0, images = 0,
+				volume_count = 1, volumes = 1, images = 1,
 			},
 			by = { "web", "db" },
 		},
@@ -277,4 +277,13 @@ test "images are too large: image.import" {
 test "images are too large: container.commit" {
 	facts = { operation = "container.commit", workload = { pull = { name = "reg.example/team/app", tag = "1" } }, quota = { used = { images = 1048576 } } },
 	reason = "quota_exceeded",
+}
+
+test "what runs is judged again: nothing comes to it" {
+	facts = {
+		operation = "container.restart",
+		quota = { asked = { containers = 0, memory = 0, nano_cpus = 0, pids = 0, volumes = 0 } },
+	},
+	absent = { "quota.used" },
+	expect = "allow",
 }
