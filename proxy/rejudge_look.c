@@ -99,7 +99,7 @@ void look_tick(struct look *l)
 static void note_below(struct look *l)
 {
 	struct violation *v = violations_add(&l->x->decision.violations, REASON_runtime);
-	bool seen = l->seen.was_seen && l->seen.seen < l->seen.minimum;
+	bool seen = !l->seen.has_level || l->seen.level >= l->seen.minimum;
 	const char *is = isolation_name(seen ? l->seen.seen : l->seen.level);
 	char text[160];
 

@@ -34,6 +34,8 @@ listener "attested-runsc" {{ socket = "{dir}/attested-runsc.sock", mode = "0666"
 listener "race-runc" {{ socket = "{dir}/race-runc.sock", mode = "0666", backend = "engine", identities = {{ "race-process" }} }}
 listener "race-runsc" {{ socket = "{dir}/race-runsc.sock", mode = "0666", backend = "engine", identities = {{ "race-kernel" }} }}
 listener "liar" {{ socket = "{dir}/liar.sock", mode = "0666", backend = "engine", identities = {{ "sandboxed" }} }}
+identity "staying" {{ uid = 0, profile = "staying", owner = "staying" }}
+listener "stay" {{ socket = "{dir}/stay.sock", mode = "0666", backend = "engine", identities = {{ "staying" }} }}
 identity "pinned" {{ uid = 0, profile = "pinned", owner = "pinned" }}
 listener "pin" {{ socket = "{dir}/pin.sock", mode = "0666", backend = "engine", identities = {{ "pinned" }} }}
 listener "ref" {{ socket = "{dir}/ref.sock", mode = "0666", backend = "engine", identities = {{ "agent" }} }}
@@ -79,6 +81,16 @@ return {
 		mounts = { { "/srv/ws", "rw" } },
 		egress = {},
 		limits = { memory = "1GiB", cpus = 2, pids = 256 },
+		operations = operations,
+		harden = true,
+	},
+	profile "staying" {
+		doc = "The end-to-end tests, in gVisor by a name of its own; the engine restarts what ends.",
+		isolation = { min = "kernel", runtimes = { "box" } },
+		images = { "reg.example/team/*" },
+		egress = {},
+		limits = { memory = "1GiB", cpus = 2, pids = 256 },
+		restart = { "always" },
 		operations = operations,
 		harden = true,
 	},
@@ -200,6 +212,7 @@ class World:
         liar.parent.mkdir()
         shutil.copy("/usr/sbin/runc", liar)
         self.engine.runtimes["liar"] = {"path": str(liar)}
+        self.engine.runtimes["box"] = self.engine.runtimes["runsc"]
         self.turn = None
         self.made = []  # host folders that did not exist before
         ref = proc.ROOT / "tests/profiles/ref.lua"
@@ -216,7 +229,7 @@ class World:
             self.direct("network", "create", "--internal", name).want()
         self.gate.start(*(self.folder / f"{name}.sock" for name in (
             "runsc", "runc", "pin", "ref", "attested-runc", "attested-runsc", "race-runc", "race-runsc",
-            "liar")))
+            "liar", "stay")))
         return self
 
     def make_workspace(self):

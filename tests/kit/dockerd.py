@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -65,7 +66,7 @@ class Dockerd:
         own_bridge: engines side by side share docker0, and give its addresses out twice; with
         a bridge of its own, ports published on the default network lead where they should.
         """
-        self.own_bridge = own_bridge
+        self.own_bridge, self.bridge = own_bridge, None
         self.folder = Path(folder or tempfile.mkdtemp(prefix="sp-engine-", dir="/tmp"))
         self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.folder.chmod(0o755)
@@ -78,17 +79,33 @@ class Dockerd:
     def _configuration(self):
         """The registry is all registries: a proxy to names of hosts, a mirror to Docker Hub."""
         hosts = {name.split("/")[0] for name in IMAGES if "." in name.split("/")[0]}
+        if self.own_bridge and not self.bridge:
+            self.bridge = make_bridge()
         return {"runtimes": self.runtimes, "insecure-registries": sorted(hosts),
                 "registry-mirrors": [self.registry.url],
-                **({"bridge": make_bridge()} if self.own_bridge else {}), **self.settings}
+                **({"bridge": self.bridge} if self.bridge else {}), **self.settings}
 
     def start(self, seconds=60):
+        self.registry.start()
+        return self._run(seconds)
+
+    def restart(self, seconds=60):
+        """Ends it in order and starts it anew, with its runtimes as they are now and its containers."""
+        proc.end(self.process, 30)
+        self._end_leftovers()
+        return self._run(seconds)
+
+    def reload(self):
+        """Has it read its configuration, with its runtimes as they are now, while it runs."""
+        (self.folder / "daemon.json").write_text(json.dumps(self._configuration()))
+        self.process.send_signal(signal.SIGHUP)
+
+    def _run(self, seconds):
         # The state of a dead engine would hang the next one.
         exec_root = Path(tempfile.mkdtemp(prefix="x", dir=self.folder))
         config = self.folder / "daemon.json"
         config.write_text(json.dumps(self._configuration()))
         proxy = {name: self.registry.url for name in ("HTTP_PROXY", "HTTPS_PROXY")}
-        self.registry.start()
         for stale in (self.socket, self.pidfile):
             stale.unlink(missing_ok=True)
         self.process = proc.start(
