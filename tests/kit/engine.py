@@ -234,16 +234,28 @@ def is_roll_call(head):
     return head.get("user-agent") == "sallyport-watcher" and "/containers/json" in head.target
 
 
-def hold_events(stream, first=b""):
-    """Nothing happens here: the stream of events stays open until the gate hangs up."""
+def begin_events(stream, first=b""):
+    stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n" + first)
+
+
+def wait_for_end(stream):
+    """The stream of events stays open until the gate hangs up."""
     try:
-        stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                    b"Transfer-Encoding: chunked\r\n\r\n" + first)
         stream.sock.settimeout(None)
         while stream.fill():
             pass
     except (Trouble, OSError):
         pass
+
+
+def hold_events(stream):
+    """Nothing happens here."""
+    try:
+        begin_events(stream)
+    except OSError:
+        return
+    wait_for_end(stream)
 
 
 def reply(status, document, head_only=False, more=()):

@@ -524,7 +524,7 @@ class Upstream(Peer):
         self.server = wire.Server(path, self.serve, tls)
         for statement in block.statements:
             tokens = words(statement.text)
-            if tokens[0] in ("answer", "container", "info"):
+            if tokens[0] in ("answer", "container", "containers", "info"):
                 self.perform(statement)  # true from the beginning
             elif tokens[0] == "created":
                 stage.values[f"{tokens[1]}.id"] = engine.long_id(tokens[1])
@@ -554,6 +554,11 @@ class Upstream(Peer):
             if "as" in options:
                 made["State"]["Pid"] = self.made_process(options["as"])
 
+    def do_containers(self, args, statement):
+        """containers NUMBER ... as of one container: so many more, with names of their own"""
+        for number in range(int(args[0])):
+            self.do_container([f"many-{number}", *args[1:]], statement)
+
     def do_event(self, args, statement):
         """event + JSON: the engine says so to whoever follows its events, now and to come"""
         line = wire.chunk(" ".join("\n".join(statement.payload).split()).encode() + b"\n")
@@ -561,7 +566,10 @@ class Upstream(Peer):
         with self.stage.lock:
             self.past.append(line)
             for stream in self.watchers:
-                stream.send(line)
+                try:
+                    stream.send(line)
+                except OSError:
+                    pass  # that one has gone
 
     def do_points(self, args, _):
         """points RUNTIME PATH [ARGUMENT...]: from now on the engine's runtime of that name is this program"""
@@ -600,11 +608,14 @@ class Upstream(Peer):
     def tell_events(self, stream, head):
         """The gate follows what happens, in every scene; `event` says what that is."""
         self.stage.note(self.who, f"< {head.start} (the watcher's)")
-        with self.stage.lock:
-            told = list(self.past)
-            self.watchers.append(stream)
-            self.stage.lock.notify_all()
-        engine.hold_events(stream, b"".join(map(wire.chunk, told)))
+        try:
+            with self.stage.lock:
+                engine.begin_events(stream, b"".join(self.past))
+                self.watchers.append(stream)
+                self.stage.lock.notify_all()
+        except OSError:
+            return
+        engine.wait_for_end(stream)
         with self.stage.lock:
             self.watchers.remove(stream)
 
@@ -627,7 +638,10 @@ class Upstream(Peer):
         if found is None:
             return False
         self.stage.note(self.who, f"< {head.start} (answered {found[0]} by itself)")
-        stream.send(engine.reply(*found, head_only=head.method == "HEAD"))
+        try:
+            stream.send(engine.reply(*found, head_only=head.method == "HEAD"))
+        except wire.Closed:
+            pass  # whoever asked was killed
         return True
 
     def fits(self, tokens, head):
@@ -771,16 +785,22 @@ class Operator(Peer):
                    lambda: set(self.stage.gate.role(args[0])) - before)
 
     def do_memory(self, args, _):
-        """memory mark; memory within KIB: no worker has grown by more since"""
-        now = {pid: proc.memory_kib(pid) for pid in self.stage.gate.role("worker")}
+        """memory mark [ROLE]; memory within KIB [ROLE]: no worker, or no such process, has grown by more since;
+        memory below KIB [ROLE]: none is larger"""
+        role = str(args[1 + (args[0] != "mark")]) if len(args) > 1 + (args[0] != "mark") else "worker"
+        now = {pid: proc.memory_kib(pid) for pid in self.stage.gate.role(role)}
         if args[0] == "mark":
             self.marks["memory"] = now
             return
         for pid, size in now.items():
+            if args[0] == "below" and size > int(args[1]):
+                raise Trouble(f"{role} {pid} takes {size} KiB")
+            if args[0] == "below":
+                continue
             grown = size - self.marks["memory"].get(pid, size)
-            self.stage.note(self.who, f"worker {pid} grew by {grown} KiB")
+            self.stage.note(self.who, f"{role} {pid} grew by {grown} KiB")
             if grown > int(args[1]):
-                raise Trouble(f"a worker grew by {grown} KiB")
+                raise Trouble(f"a {role} grew by {grown} KiB")
 
     def do_change(self, args, _):
         """change config|PROFILES "OLD" "NEW": in the text of that file"""
