@@ -53,6 +53,7 @@ static const char *const type_names[] = {
 	[RECORD_LOG_PRUNE] = "log_prune",
 	[RECORD_ADOPT] = "adopt",
 	[RECORD_REJUDGED] = "rejudged",
+	[RECORD_ADMIN] = "admin",
 };
 _Static_assert(sizeof(type_names) / sizeof(*type_names) == RECORD_TYPE_COUNT, "a name each");
 

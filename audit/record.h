@@ -43,6 +43,7 @@ enum record_type {
 	RECORD_LOG_PRUNE,  /* old segments were removed */
 	RECORD_ADOPT,      /* whose an object is that is older than the gate */
 	RECORD_REJUDGED,   /* what runs and would not be started now; or how many were judged */
+	RECORD_ADMIN,      /* a use of the admin socket */
 	RECORD_TYPE_COUNT
 };
 

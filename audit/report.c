@@ -165,6 +165,21 @@ static void add_named(struct report *r, enum report_list_id id, const struct fie
 	list(r, id, f, text);
 }
 
+/* What only looked is in the log, and would bury the rest here. */
+static void add_admin(struct report *r, const struct fields *f)
+{
+	bool decided = *f->verdict != '\0', refused = decided && strcmp(f->verdict, "allow") != 0;
+	char text[REPORT_TEXT];
+
+	if (!refused && !*f->status)
+		return;
+	snprintf(text, sizeof(text), "%.40s%s%.64s by uid %" PRId64 ": %s%s%.64s", f->op,
+		 *f->object ? " " : "", f->object,
+		 jv_num(jv_path(&f->tree, "actor.auth"), "uid", -1),
+		 refused ? "refused" : f->status, *f->reason ? ", " : "", f->reason);
+	list(r, LIST_ADMIN, f, text);
+}
+
 static void add_clock(struct report *r, const struct fields *f)
 {
 	char text[REPORT_TEXT];
@@ -218,6 +233,9 @@ static void add_by_type(struct report *r, const struct fields *f)
 		return;
 	case RECORD_REJUDGED:
 		add_named(r, LIST_REJUDGED, f);
+		return;
+	case RECORD_ADMIN:
+		add_admin(r, f);
 		return;
 	case RECORD_LOG_READ:
 		add_reader(r, f);

@@ -20,6 +20,7 @@ static bool may_send(enum record_type type, uint32_t flags)
 	case RECORD_WORKER_LOST:
 	case RECORD_LOG_ALARM:
 	case RECORD_REJUDGED:
+	case RECORD_ADMIN:
 		return flags == WIRE_READ || flags == WIRE_RECEIPT_WANTED;
 	case RECORD_NONE:
 	case RECORD_GATE_START:

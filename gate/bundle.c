@@ -138,6 +138,24 @@ static void keep_file(struct config *c, struct span name, struct span text)
 			c->files[i]->text = text;
 }
 
+static int parse_names(struct span text, struct arena *a, struct config *ret, struct err *err)
+{
+	size_t lines = 1, count = 0;
+	const char **names;
+	struct span name;
+
+	for (size_t i = 0; i < text.len; i++)
+		lines += text.at[i] == '\n';
+	names = arena_take(a, (lines + 1) * sizeof(*names));
+	if (!names)
+		return err_set(err, ERR_LIMIT, "%s: too large", ret->path);
+	while (text.len && span_cut(&text, '\n', &name))
+		names[count++] = arena_strndup(a, name.at, name.len);
+	names[count] = NULL;
+	ret->profile_names = names;
+	return 0;
+}
+
 static int parse_pieces(struct span rest, struct arena *a, struct config *ret, struct err *err)
 {
 	struct rule_source *rules = arena_take(a, BUNDLE_SOURCES_MAX * sizeof(*rules));
@@ -152,6 +170,11 @@ static int parse_pieces(struct span rest, struct arena *a, struct config *ret, s
 			return damaged(err);
 		if (is_file(name)) {
 			keep_file(ret, name, text);
+			continue;
+		}
+		if (!name.len) {
+			if (parse_names(text, a, ret, err) < 0)
+				return -1;
 			continue;
 		}
 		if (count == BUNDLE_SOURCES_MAX)

@@ -10,12 +10,13 @@
  *	"sallyport-bundle 1\n", then pieces: name length (32 bit), text length (64 bit),
  *	name, text.  The first piece is the configuration's tree as JSON, under the
  *	file's path; the others are files of profiles, and, under their absolute paths,
- *	what else the configuration names (config.h: files).
+ *	what else the configuration names (config.h: files).  One without a name holds the
+ *	names of the profiles, a line each.
  *
- * Those last are read by a child of their own, in which no Lua runs.  What callers' TLS
- * needs is in bundles that are served, not in those that other commands make: whoever
- * may read the configuration need not be able to read the keys.  That child also loads it
- * once to find out whether it fits.
+ * What the configuration names is read by a child of its own, in which no Lua runs.  What callers'
+ *TLS needs is in bundles that are served, not in those that other commands make: whoever may read
+ *the configuration need not be able to read the keys.  That child also loads it once to find out
+ *whether it fits.
  */
 #ifndef GATE_BUNDLE_H
 #define GATE_BUNDLE_H

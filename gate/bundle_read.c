@@ -193,6 +193,18 @@ static int check_profiles(const struct engine *eng, const struct reader *r, stru
 	return 0;
 }
 
+static void put_names(const struct engine *eng, struct buf *out)
+{
+	const struct profile *p;
+	struct buf names;
+
+	buf_init(&names, BUNDLE_MAX);
+	for (size_t i = 0; (p = engine_profile_at(eng, i)); i++)
+		buf_printf(&names, "%s\n", profile_name(p));
+	bundle_put(out, span_of(""), buf_span(&names));
+	buf_fini(&names);
+}
+
 static int work_rules(struct reader *r, struct buf *out, struct err *err)
 {
 	struct engine *eng =
@@ -202,8 +214,9 @@ static int work_rules(struct reader *r, struct buf *out, struct err *err)
 	if (!eng)
 		return -1;
 	rc = check_profiles(eng, r, err);
-	engine_close(eng);
 	buf_put(out, r->first.text.at, r->first.text.len);
+	put_names(eng, out);
+	engine_close(eng);
 	for (size_t i = 0; i < r->source_count; i++)
 		bundle_put(out, span_of(r->sources[i].name), r->sources[i].text);
 	return rc;

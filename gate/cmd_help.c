@@ -1,5 +1,6 @@
 #include "gate/command.h"
 
+#include "gate/admin.h"
 #include "gate/base/nearest.h"
 #include "gate/config.h"
 #include "gate/lint.h"
@@ -112,6 +113,7 @@ static const struct {
 	{"lint", "every mistake that lint looks for", list_lint},
 	{"operations", "everything that can be asked for", list_operations},
 	{"reasons", "every reason for which a request is refused", list_reasons},
+	{"admin", "what can be asked over the admin socket, and by whom", admin_help},
 	{"syscalls", "what each process may still ask of the kernel", list_syscalls},
 	{"words", "what profiles and their rules are written in", list_words},
 };

@@ -122,6 +122,11 @@ static int serve(struct serve *s, struct err *err)
 		.next = next,
 		.switch_to_next = switch_to_next,
 		.forget_next = forget_next,
+		.admin = serve_admin,
+		.expired = serve_expired,
+		.due = serve_due,
+		.runtime = serve_runtime,
+		.status_more = serve_status_more,
 		.arg = s,
 		.workers = c->workers ? c->workers : processors(),
 		.listener_count = c->proxy.listener_count,
@@ -149,12 +154,16 @@ static int serve(struct serve *s, struct err *err)
 	if (!s->rates || !s->quotas || !s->metrics || !s->watched)
 		return -1;
 	rc = serve_open_sockets(s, err);
+	if (rc == 0)
+		rc = serve_open_admin(s, err);
 	if (rc == 0) {
 		conf.listeners = s->listeners;
 		conf.status = s->status;
+		conf.state = s->state;
 		conf.config = path;
 		rc = supervisor_run(&conf, err);
 	}
+	serve_close_admin(s);
 	serve_close_sockets(s);
 	return rc;
 }
@@ -167,6 +176,7 @@ int run_serve(const struct args *args)
 			  .next = {.bundle = {.fd = -1}},
 			  .supervisor = getpid(),
 			  .status = -1,
+			  .state = -1,
 			  .accept_damage = args->accept_damage};
 	int rc;
 

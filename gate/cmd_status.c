@@ -1,11 +1,12 @@
 #include "gate/command.h"
 
-#include "gate/base/jv.h"
-#include "gate/serve.h"
+#include "gate/admin_ask.h"
 #include "gate/status_ask.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define ARENA_MAX ((size_t)8 << 20)
 
 /* Nothing, if none was asked for. */
 static void print_reload(const struct jv *reload)
@@ -20,7 +21,7 @@ static void print_reload(const struct jv *reload)
 
 static void print_status(const struct jv *tree)
 {
-	const struct jv *list = jv_get(tree, "processes");
+	const struct jv *list = jv_get(tree, "processes"), *listeners = jv_get(tree, "listeners");
 
 	printf("sallyport %s, pid %lld, %s, up %lld s\n", jv_str(tree, "version", "?"),
 	       (long long)jv_num(tree, "pid", 0),
@@ -39,6 +40,13 @@ static void print_status(const struct jv *tree)
 		       jv_str(&list->items[i], "state", "?"),
 		       (long long)jv_num(&list->items[i], "uptime_s", 0),
 		       (long long)jv_num(&list->items[i], "restarts", 0));
+	for (size_t i = 0; listeners && listeners->kind == JV_ARRAY && i < listeners->count; i++)
+		printf("listener   %s, %s under %s until %.19sZ: %s\n",
+		       jv_str(&listeners->items[i], "name", "?"),
+		       jv_str(&listeners->items[i], "owner", "?"),
+		       jv_str(&listeners->items[i], "profile", "?"),
+		       jv_str(&listeners->items[i], "until", "?"),
+		       jv_str(&listeners->items[i], "path", "?"));
 }
 
 static int show(const char *socket, const struct args *args, struct arena *a)
@@ -49,7 +57,8 @@ static int show(const char *socket, const struct args *args, struct arena *a)
 
 	if (status_ask(socket, a, &tree, &err) < 0) {
 		if (err.sys == EACCES)
-			printf("not known: %s; only root and the gate's own user may ask\n",
+			printf("not known: %s; it takes root, who started the gate, or a group "
+			       "of admin { group }\n",
 			       err.msg);
 		else
 			printf("not running: %s\n", err.msg);
@@ -68,17 +77,21 @@ static int show(const char *socket, const struct args *args, struct arena *a)
 
 int run_status(const struct args *args)
 {
+	struct arena *a = arena_create(ARENA_MAX);
 	struct err err = {0};
-	struct loaded loaded;
+	const char *socket = a ? admin_socket_of(args, a, &err) : NULL;
 	int answer;
 
-	if (load(args->config, &loaded, &err) < 0) {
+	if (!a)
+		return EXIT_CANNOT;
+	if (socket) {
+		answer = show(socket, args, a);
+	} else {
 		fputs("the gate was not asked, since its configuration does not load; it may well "
-		      "run\n",
+		      "run: ask with --socket\n",
 		      stderr);
-		return command_failed(&err);
+		answer = command_failed(&err);
 	}
-	answer = show(loaded.config.status_socket, args, loaded.arena);
-	unload(&loaded);
+	arena_destroy(a);
 	return answer;
 }

@@ -39,6 +39,8 @@ struct args {
 
 	const char *owner, *filter, *kind, *backend; /* adopt */
 	bool dry_run;
+
+	const char *socket, *path, *lifetime, *name, *group, *mode; /* listener; socket: who asks it */
 };
 
 typedef int command_fn(const struct args *args);

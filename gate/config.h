@@ -28,7 +28,19 @@ struct config_engine { /* the group that may open an engine's socket */
 };
 
 struct config_users { /* names */
-	const char *worker, *auditor, *resolver;
+	const char *worker, *auditor, *resolver, *admin;
+};
+
+struct config_members { /* a role of the admin socket */
+	const uint32_t *uids, *gids;
+	size_t uid_count, gid_count;
+};
+
+struct config_admin {
+	struct config_access access;
+	struct config_members operate, approve, audit;
+	const char *sockets, *state; /* folders; "": none */
+	unsigned listeners, lifetime_s;
 };
 
 extern const struct config_users config_default_users;
@@ -45,6 +57,8 @@ struct config {
 	struct config_engine *engines;    /* one a backend */
 	struct auditor_conf auditor;
 	struct config_users users;
+	struct config_admin admin;
+	const char *const *profile_names; /* those that are loaded; NULL at the end, or NULL */
 	unsigned workers;                 /* 0: one a processor */
 	const char *const *profile_paths; /* absolute; NULL at the end */
 	const char *status_socket;        /* beside the first listener */

@@ -54,6 +54,7 @@ void config_defaults(struct config *ret)
 			  .rule_limits = engine_default_limits,
 			  .reads_without_log = true,
 			  .generation = ""},
+		.admin = {.listeners = 128, .lifetime_s = 30 * 24 * 3600},
 		.auditor = {.segment_bytes = 64 << 20,
 			    .flush_ms = 3,
 			    .claim_ms = 5000,
@@ -138,6 +139,7 @@ const struct config_users config_default_users = {
 	.worker = "sallyport-worker",
 	.auditor = "sallyport-audit",
 	.resolver = "sallyport-resolve",
+	.admin = "sallyport-admin",
 };
 
 static int build_own(struct building *b, struct err *err)
@@ -163,6 +165,7 @@ static int build_users(struct building *b, struct err *err)
 		.worker = jv_str(e.value, "worker", config_default_users.worker),
 		.auditor = jv_str(e.value, "auditor", config_default_users.auditor),
 		.resolver = jv_str(e.value, "resolver", config_default_users.resolver),
+		.admin = jv_str(e.value, "admin", config_default_users.admin),
 	};
 	return 0;
 }
@@ -180,6 +183,61 @@ static uint32_t gid_of(const struct jv *v)
 	const struct group *gr = v->kind == JV_STRING ? getgrnam(v->str.at) : NULL;
 
 	return gr ? gr->gr_gid : (uint32_t)v->i;
+}
+
+/* A name of a user, a group, or of both: then either will do. */
+static int add_member(const struct config_entry *e, const char *name, struct config_members *to,
+		      uint32_t *uids, uint32_t *gids, struct err *err)
+{
+	const struct passwd *pw = getpwnam(name);
+	const struct group *gr = getgrnam(name);
+
+	if (!pw && !gr)
+		return config_wrong(e, err, "there is neither a user nor a group called '%s'",
+				    name);
+	if (pw)
+		uids[to->uid_count++] = pw->pw_uid;
+	if (gr)
+		gids[to->gid_count++] = gr->gr_gid;
+	return 0;
+}
+
+static int build_members(const struct building *b, const struct config_entry *e, const char *role,
+			 struct config_members *to, struct err *err)
+{
+	const struct jv *names = jv_get(e->value, role);
+	size_t count = names && names->kind == JV_ARRAY ? names->count : 0;
+	uint32_t *uids = arena_take(b->arena, 2 * count * sizeof(*uids));
+
+	if (!uids)
+		return no_memory(b, err);
+	*to = (struct config_members){.uids = uids, .gids = uids + count};
+	for (size_t i = 0; i < count; i++)
+		if (add_member(e, names->items[i].str.at, to, uids, uids + count, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int build_admin(struct building *b, struct err *err)
+{
+	struct config_admin *to = &b->to->admin;
+	struct config_entry e = {.value = NULL};
+
+	config_entry_at(b->entries, b->path, "admin", 0, &e);
+	to->access = (struct config_access){"", jv_str(e.value, "group", ""), 0600};
+	to->access.mode = (unsigned)strtoul(
+		jv_str(e.value, "mode", *to->access.group ? "0660" : "0600"), NULL, 8);
+	to->sockets = jv_str(e.value, "sockets", "");
+	to->state = jv_str(e.value, "state", "");
+	if (build_members(b, &e, "operate", &to->operate, err) < 0 ||
+	    build_members(b, &e, "approve", &to->approve, err) < 0 ||
+	    build_members(b, &e, "audit", &to->audit, err) < 0)
+		return -1;
+	if (!*to->sockets != !*to->state)
+		return config_wrong(&e, err,
+				    "'sockets' says where listeners may be made at run time, and "
+				    "'state' where they are kept: give both, or neither");
+	return 0;
 }
 
 static int build_backends(struct building *b, struct err *err)
@@ -568,8 +626,9 @@ int config_build(const struct jv *entries, const char *path, struct arena *a, st
 		 struct err *err)
 {
 	static int (*const parts[])(struct building *, struct err *) = {
-		build_log,        build_own,       build_users,       build_backends,
-		build_identities, build_listeners, build_own_sockets, build_profiles,
+		build_log,       build_own,         build_users,
+		build_admin,     build_backends,    build_identities,
+		build_listeners, build_own_sockets, build_profiles,
 	};
 	struct config out;
 	struct building b = {entries, path, a, &out};

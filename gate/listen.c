@@ -44,7 +44,7 @@ int listen_connect(const char *path, unsigned limit_ms, int *ret_fd, struct err 
 }
 
 /* Only a socket that refuses connections is a left-over. */
-static int clear_stale(const char *path, struct err *err)
+int listen_clear(const char *path, struct err *err)
 {
 	auto_fd int fd = -1;
 	struct stat st;
@@ -100,7 +100,7 @@ int listen_unix(const char *path, const struct listen_access *access, int *ret_f
 
 	if (fd < 0)
 		return err_sys(err, "make a socket");
-	if (clear_stale(path, &stale) < 0) {
+	if (listen_clear(path, &stale) < 0) {
 		*err = stale;
 		return -1;
 	}

@@ -24,6 +24,9 @@ struct listen_access {
  */
 int listen_unix(const char *path, const struct listen_access *access, int *ret_fd, struct err *err);
 
+/* Removes a socket file that nobody answers on; 0 as well if there is nothing. */
+int listen_clear(const char *path, struct err *err);
+
 struct listen_tcp {
 	union {
 		struct sockaddr any;

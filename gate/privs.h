@@ -31,6 +31,7 @@ enum role {
 	ROLE_RESOLVER,       /* looks at host paths */
 	ROLE_READER,         /* reads configuration and rules once */
 	ROLE_WATCHER,        /* follows what engines do besides */
+	ROLE_ADMIN,          /* serves the admin socket */
 	ROLE_COUNT
 };
 

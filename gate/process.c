@@ -62,20 +62,40 @@ const char *supervisor_predecessor(void)
 	return predecessor;
 }
 
+/* The descriptors besides the control socket that a process of this role is for. */
+static size_t kept(const struct supervisor *s, enum role role, int *ret)
+{
+	const struct supervisor_conf *c = s->conf;
+	const struct runtime_listener *l;
+	size_t count = 0;
+
+	if (role == ROLE_ADMIN) {
+		ret[count++] = c->status;
+		if (c->state >= 0)
+			ret[count++] = c->state;
+	}
+	if (role != ROLE_WORKER)
+		return count;
+	for (size_t i = 0; i < c->listener_count; i++)
+		ret[count++] = c->listeners[i];
+	for (size_t i = 0; c->runtime && (l = c->runtime(c->arg, i)); i++)
+		ret[count++] = l->fd;
+	return count;
+}
+
 static void child_main(struct supervisor *s, const struct process *p, int control)
 	__attribute__((noreturn));
 
 static void child_main(struct supervisor *s, const struct process *p, int control)
 {
 	enum role role = p->role;
-	size_t count = role == ROLE_WORKER ? s->conf->listener_count : 0;
-	int *keep = calloc(count + 1, sizeof(*keep));
+	int *keep = calloc(s->conf->listener_count + RUNTIME_MAX + 2, sizeof(*keep));
 	char name[16]; /* all that the kernel keeps */
+	size_t count;
 
 	if (!keep)
 		_exit(2);
-	for (size_t i = 0; i < count; i++)
-		keep[i] = s->conf->listeners[i];
+	count = kept(s, role, keep);
 	keep[count] = control;
 	close_others(keep, count + 1);
 	plain_signals();

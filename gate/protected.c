@@ -123,6 +123,10 @@ const char *const *protected_paths(const struct config *c, struct arena *a)
 		add_folder(&l, c->proxy.listeners[i].socket);
 	}
 	add(&l, c->status_socket);
+	if (*c->admin.sockets)
+		add(&l, c->admin.sockets);
+	if (*c->admin.state)
+		add(&l, c->admin.state);
 	if (c->ledger && *c->ledger)
 		add(&l, c->ledger);
 	for (size_t i = 0; i < c->proxy.backend_count; i++)

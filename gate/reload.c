@@ -54,6 +54,7 @@ static void end(struct supervisor *s, const char *why)
 		log_line("reload: generation %.12s serves", s->generation);
 	r->phase = RELOAD_IDLE;
 	notify_manager("READY=1");
+	admin_on_reload_ended(s);
 	if (r->again && !s->stopping)
 		reload_ask(s);
 }

@@ -2,6 +2,7 @@
 #include "gate/serve.h"
 
 #include "audit/auditor.h"
+#include "gate/admin_sockets.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
 #include "gate/resolver.h"
@@ -55,6 +56,8 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.metrics = s->metrics;
 	conf.watched = s->watched;
 	allow_for(&conf);
+	conf.runtime = admin_sockets_all(s->sockets);
+	conf.runtime_count = admin_sockets_count(s->sockets);
 	w = worker_open(&conf, err);
 	if (!w)
 		return -1;
@@ -125,6 +128,19 @@ static int run_resolver(const struct serve *s, int control, struct err *err)
 	return resolver_run(control);
 }
 
+static int run_admin(const struct serve *s, int control, struct err *err)
+{
+	struct admin_conf conf = {.config = &s->loaded->config,
+				  .socket = s->status,
+				  .state = s->state,
+				  .starter = geteuid(),
+				  .group = getegid()};
+
+	if (begin(s, ROLE_ADMIN, err) < 0 || privs_filter(ROLE_ADMIN, err) < 0)
+		return -1;
+	return admin_run(&conf, control);
+}
+
 /* A reload: reads what the supervisor read at its start, in the same way. */
 static int run_reader(const struct serve *s, int control, struct err *err)
 {
@@ -161,6 +177,9 @@ int serve_role(struct serve *s, enum role role, int control)
 		break;
 	case ROLE_READER:
 		status = run_reader(s, control, &err);
+		break;
+	case ROLE_ADMIN:
+		status = run_admin(s, control, &err);
 		break;
 	case ROLE_SUPERVISOR:
 	case ROLE_COUNT:

@@ -108,7 +108,8 @@ int serve_users(struct serve *s, struct err *err)
 	}
 	if (find_user(u->worker, &s->ids[ROLE_WORKER], err) < 0 ||
 	    find_user(u->auditor, &s->ids[ROLE_AUDITOR], err) < 0 ||
-	    find_user(u->resolver, &s->ids[ROLE_RESOLVER], err) < 0)
+	    find_user(u->resolver, &s->ids[ROLE_RESOLVER], err) < 0 ||
+	    find_user(u->admin, &s->ids[ROLE_ADMIN], err) < 0)
 		return -1;
 	s->ids[ROLE_WATCHER] = s->ids[ROLE_WORKER]; /* has the same rights: the engines' sockets */
 	if (s->ids[ROLE_WORKER].uid == s->ids[ROLE_AUDITOR].uid)
@@ -184,8 +185,8 @@ static int open_socket(const struct conf_listener *l, const struct listen_access
 
 int serve_open_sockets(struct serve *s, struct err *err)
 {
-	const struct listen_access own = {geteuid(), getegid(), 0600};
 	struct config *c = &s->loaded->config;
+	const struct listen_access admin = access_of(&c->admin.access);
 
 	s->listeners = calloc(c->proxy.listener_count, sizeof(*s->listeners));
 	if (!s->listeners)
@@ -200,7 +201,7 @@ int serve_open_sockets(struct serve *s, struct err *err)
 		c->listeners[i].fd = s->listeners[i];
 	}
 	passed_end();
-	return listen_unix(c->status_socket, &own, &s->status, err);
+	return listen_unix(c->status_socket, &admin, &s->status, err);
 }
 
 void serve_close_sockets(struct serve *s)

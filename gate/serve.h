@@ -4,6 +4,7 @@
 #ifndef GATE_SERVE_H
 #define GATE_SERVE_H
 
+#include "gate/admin.h"
 #include "gate/bundle.h"
 #include "gate/privs.h"
 #include "gate/self.h"
@@ -31,7 +32,9 @@ struct serve {
 	bool root;                          /* the processes get users of their own */
 	struct confine_ids ids[ROLE_COUNT]; /* if root */
 	int *listeners;                     /* descriptors, one a listener */
-	int status;
+	int status;                       /* the admin socket */
+	int state;                        /* the folder of admin { state }; -1: none */
+	struct admin_sockets *sockets;    /* listeners made at run time */
 	bool accept_damage;               /* of the log */
 	struct metrics *metrics;          /* likewise */
 	struct rates *rates;              /* shared by all workers, of every generation */
@@ -49,6 +52,18 @@ void serve_own_container(const struct serve *s, struct config *c);
 
 /* Makes the log's folder if it is missing; the auditor must own it. */
 int serve_log_folder(const struct serve *s, struct err *err);
+
+/* Makes the folders of admin { sockets, state } if they are missing. */
+int serve_open_admin(struct serve *s, struct err *err);
+void serve_close_admin(struct serve *s);
+
+/* supervisor.h: admin, expired, due, runtime, status_more */
+void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *reply,
+		 const struct runtime_listener **ret_made, bool *ret_gone);
+bool serve_expired(void *arg, struct runtime_row *ret);
+uint64_t serve_due(void *arg);
+const struct runtime_listener *serve_runtime(void *arg, size_t i);
+void serve_status_more(void *arg, struct arena *a, struct jv *tree);
 
 int serve_open_sockets(struct serve *s, struct err *err);
 void serve_close_sockets(struct serve *s);

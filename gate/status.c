@@ -3,10 +3,9 @@
 #include "gate/base/clock.h"
 #include "gate/base/jv.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define STATUS_MAX 65536
+#define TREE_MAX ((size_t)4 << 20)
 
 static void add_process(struct arena *a, struct jv *list, const struct process *p)
 {
@@ -59,6 +58,8 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	add_process(a, list, &s->auditor);
 	add_process(a, list, &s->resolver);
 	add_process(a, list, &s->watcher);
+	if (s->conf->status >= 0)
+		add_process(a, list, &s->admin);
 	for (size_t i = 0; i < s->conf->workers; i++)
 		add_process(a, list, &s->workers[i]);
 	for (size_t i = 0; i < s->conf->workers; i++)
@@ -67,12 +68,14 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	for (size_t i = 0; i < GENERATIONS_MAX * s->conf->workers; i++)
 		if (s->leaving[i].pid)
 			add_process(a, list, &s->leaving[i]);
+	if (s->conf->status_more)
+		s->conf->status_more(s->conf->arg, a, &tree);
 	return tree;
 }
 
 void status_write(const struct supervisor *s, struct buf *out)
 {
-	struct arena *a = arena_create(4 * STATUS_MAX);
+	struct arena *a = arena_create(TREE_MAX);
 	struct jv tree;
 
 	if (!a)
@@ -82,30 +85,4 @@ void status_write(const struct supervisor *s, struct buf *out)
 		jv_write(out, &tree);
 	buf_puts(out, "\n");
 	arena_destroy(a);
-}
-
-static bool may_ask(int fd)
-{
-	struct ucred who = {.uid = (uid_t)-1};
-	socklen_t len = sizeof(who);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-	       (who.uid == 0 || who.uid == geteuid());
-}
-
-void status_answer(const struct supervisor *s)
-{
-	int fd = accept4(s->conf->status, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct buf out;
-
-	if (fd < 0)
-		return;
-	buf_init(&out, STATUS_MAX);
-	if (may_ask(fd))
-		status_write(s, &out);
-	/* It fits into an empty socket's buffer; who does not read gets no more. */
-	if (buf_len(&out))
-		send(fd, buf_span(&out).at, buf_len(&out), MSG_NOSIGNAL | MSG_DONTWAIT);
-	buf_fini(&out);
-	close(fd);
 }

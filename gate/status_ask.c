@@ -1,46 +1,22 @@
 #include "gate/status_ask.h"
 
-#include "gate/base/auto.h"
-#include "gate/listen.h"
-
-#include <unistd.h>
+#include "gate/admin_ask.h"
 
 #define LIMIT_MS 5000
-#define PIECE    4096
-
-static int read_answer(int fd, struct buf *ret, struct err *err)
-{
-	ssize_t n;
-
-	do {
-		size_t want = buf_room(ret) < PIECE ? buf_room(ret) : PIECE;
-		char *at = buf_reserve(ret, want);
-
-		n = at ? read(fd, at, want) : -1;
-		if (n > 0)
-			buf_commit(ret, (size_t)n);
-	} while (n > 0);
-	if (n < 0)
-		return err_sys(err, "read the status");
-	if (!buf_len(ret))
-		return err_set(err, ERR_SYSTEM,
-			       "the gate says nothing: only root and its own user may ask");
-	return 0;
-}
 
 int status_ask(const char *socket, struct arena *a, struct jv *ret, struct err *err)
 {
-	auto_fd int fd = -1;
-	enum jv_fault fault;
-	struct buf text;
-	int rc;
+	struct jv answer;
+	const struct jv *status;
 
-	if (listen_connect(socket, LIMIT_MS, &fd, err) < 0)
+	if (admin_ask_gate(socket, VERB_status, NULL, LIMIT_MS, a, &answer, err) < 0)
 		return -1;
-	buf_init(&text, STATUS_MAX);
-	rc = read_answer(fd, &text, err);
-	if (rc == 0)
-		rc = jv_parse(a, buf_span(&text), ret, &fault, err);
-	buf_fini(&text);
-	return rc;
+	if (!jv_true(&answer, "ok"))
+		return err_set(err, ERR_SYSTEM, "%s: %s", jv_str(&answer, "reason", "?"),
+			       jv_str(&answer, "text", ""));
+	status = jv_get(&answer, "status");
+	if (!status)
+		return err_set(err, ERR_INPUT, "the gate's answer has no status");
+	*ret = *status;
+	return 0;
 }

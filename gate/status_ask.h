@@ -8,10 +8,10 @@
 #include "gate/base/err.h"
 #include "gate/base/jv.h"
 
-#define STATUS_MAX 65536 /* bytes of the answer */
+#define STATUS_MAX ((size_t)1 << 20) /* bytes of the answer */
 
 /*
- * socket: path of the status socket.  Waits a few seconds at most.  -1: err.sys is
+ * socket: path of the admin socket.  Waits a few seconds at most.  -1: err.sys is
  * EACCES if one may not ask.
  */
 int status_ask(const char *socket, struct arena *a, struct jv *ret, struct err *err);

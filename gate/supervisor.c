@@ -24,11 +24,11 @@
 #define LOOK_MS   2000  /* between two looks at conf->stale() */
 
 /*
- * Processes by place: auditor, resolver, reader; then their clients, the watcher and the
- * workers: serving, coming, leaving.
+ * Processes by place: auditor, resolver, reader, admin; then the watcher and the workers, who
+ * are their clients: serving, coming, leaving.
  */
-#define FIRST_CLIENT 3
-#define FIRST_WORKER 4
+#define FIRST_CLIENT 4
+#define FIRST_WORKER 5
 
 static size_t leaving_places(const struct supervisor *s)
 {
@@ -43,7 +43,7 @@ static size_t places(const struct supervisor *s)
 static struct process *place(struct supervisor *s, size_t i)
 {
 	struct process *const single[FIRST_WORKER] = {&s->auditor, &s->resolver, &s->reader,
-						      &s->watcher};
+						      &s->admin, &s->watcher};
 
 	if (i < FIRST_WORKER)
 		return single[i];
@@ -73,7 +73,16 @@ bool supervisor_ready(const struct supervisor *s)
 	for (size_t i = 0; i < s->conf->workers; i++)
 		if (!s->workers[i].ready)
 			return false;
-	return s->auditor.ready && s->resolver.ready && s->watcher.ready;
+	return s->auditor.ready && s->resolver.ready && s->watcher.ready &&
+	       (s->admin.ready || s->conf->status < 0);
+}
+
+struct process *supervisor_worker_at(struct supervisor *s, size_t i)
+{
+	for (size_t at = FIRST_WORKER; at < places(s); at++)
+		if (place(s, at)->pid && i-- == 0)
+			return place(s, at);
+	return NULL;
 }
 
 static bool is_client(const struct process *p)
@@ -97,7 +106,8 @@ static bool clients_gone(struct supervisor *s)
 
 static bool all_gone(struct supervisor *s)
 {
-	return !s->auditor.pid && !s->resolver.pid && !s->reader.pid && clients_gone(s);
+	return !s->auditor.pid && !s->resolver.pid && !s->reader.pid && !s->admin.pid &&
+	       clients_gone(s);
 }
 
 /* --- starting and connecting --- */
@@ -106,6 +116,12 @@ static void connect_new(struct supervisor *s, struct process *p)
 {
 	if (p->role == ROLE_READER)
 		return;
+	if (p->role == ROLE_ADMIN) {
+		process_connect(&s->auditor, p);
+		return;
+	}
+	if (p->role == ROLE_AUDITOR)
+		process_connect(p, &s->admin);
 	if (is_client(p)) {
 		process_connect(&s->auditor, p);
 		process_connect(&s->resolver, p);
@@ -123,6 +139,8 @@ static bool is_wanted(const struct supervisor *s, const struct process *p)
 {
 	if (p == &s->reader)
 		return s->reload.phase == RELOAD_READING;
+	if (p == &s->admin)
+		return s->conf->status >= 0 && s->stopping == STOPPING_NOT;
 	if (process_is_coming(s, p))
 		return s->reload.phase == RELOAD_STARTING;
 	if (is_client(p))
@@ -181,12 +199,12 @@ static void begin_stop(struct supervisor *s)
 			tell_to_finish(place(s, i));
 }
 
-/* The servers have not been told to end yet, nor the watcher before the workers are gone. */
+/* The servers have not been told to end yet, nor watcher and admin before the workers are gone. */
 static bool is_to_end_now(const struct supervisor *s, const struct process *p)
 {
 	if (s->stopping != STOPPING_WORKERS)
 		return true;
-	return p == &s->watcher ? p->leaving : p->role == ROLE_WORKER;
+	return p == &s->watcher || p == &s->admin ? p->leaving : p->role == ROLE_WORKER;
 }
 
 static void kill_all(struct supervisor *s, const char *why)
@@ -201,14 +219,25 @@ static void kill_all(struct supervisor *s, const char *why)
 	}
 }
 
+/* It has told of the stop as long as there was one. */
+static void end_admin(struct supervisor *s)
+{
+	if (!s->admin.pid || s->admin.control < 0)
+		return;
+	s->admin.leaving = true;
+	process_cut(s, &s->admin);
+}
+
 /* The auditor's control socket ends when nobody can send it anything more. */
 static void go_on_stopping(struct supervisor *s)
 {
 	uint64_t now = clock_boot_ms();
 
-	if (s->stopping == STOPPING_WORKERS && workers_gone(s))
+	if (s->stopping == STOPPING_WORKERS && workers_gone(s)) {
 		supervisor_end_watcher(s); /* it sees the end of what they began */
-	if (s->stopping == STOPPING_WORKERS && clients_gone(s)) {
+		end_admin(s);
+	}
+	if (s->stopping == STOPPING_WORKERS && clients_gone(s) && !s->admin.pid) {
 		s->stopping = STOPPING_REST;
 		s->stop_deadline_ms = now + CLOSE_MS;
 		process_cut(s, &s->resolver);
@@ -414,9 +443,14 @@ static void on_control(struct supervisor *s, struct process *p)
 		return;
 	}
 	n = recv(p->control, &word, 1, MSG_DONTWAIT);
+	if (n == 1 && p == &s->admin && word == 'q') {
+		admin_on_word(s);
+		return;
+	}
 	if (n == 1 && word == 'y')
 		on_ready(s, p);
-	else if (n == 1 && is_client(p) && (word == 'a' || word == 'r'))
+	else if (n == 1 && ((is_client(p) && (word == 'a' || word == 'r')) ||
+			    (p == &s->admin && word == 'a')))
 		reconnect(p, word == 'a' ? &s->auditor : &s->resolver);
 	else if (n == 1) /* nothing else is ever said */
 		kill(p->pid, SIGKILL);
@@ -435,6 +469,8 @@ static int next_wait_ms(const struct supervisor *s)
 		at = s->stop_deadline_ms;
 	if (reload_deadline(s) < at)
 		at = reload_deadline(s);
+	if (admin_due(s) < at)
+		at = admin_due(s);
 	return at > now ? (int)(at - now) : 0;
 }
 
@@ -459,13 +495,12 @@ static void turn(struct supervisor *s)
 
 		if (about == &s->signals)
 			continue; /* last, so that no other event is about who has gone */
-		if (about == &s->conf->status)
-			status_answer(s);
-		else if (((struct process *)about)->control >= 0)
+		if (((struct process *)about)->control >= 0)
 			on_control(s, about);
 	}
 	on_signals(s);
 	look_around(s);
+	admin_look_around(s);
 	go_on_stopping(s);
 	reload_go_on(s);
 	start_missing(s);
@@ -500,8 +535,6 @@ static int open_loop(struct supervisor *s, struct err *err)
 		return err_sys(err, "make the event loop");
 	if (watch_fd(s, s->signals, &s->signals, err) < 0)
 		return -1;
-	if (s->conf->status >= 0 && watch_fd(s, s->conf->status, (void *)&s->conf->status, err) < 0)
-		return -1;
 	return s->conf->confine ? s->conf->confine(s->conf->arg, err) : 0;
 }
 
@@ -534,6 +567,7 @@ static int open_places(struct supervisor *s, struct err *err)
 	s->resolver.role = ROLE_RESOLVER;
 	s->reader.role = ROLE_READER;
 	s->watcher.role = ROLE_WATCHER;
+	s->admin.role = ROLE_ADMIN;
 	snprintf(s->generation, sizeof(s->generation), "%s", s->conf->generation);
 	reload_open(s);
 	return 0;

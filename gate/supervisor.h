@@ -5,13 +5,17 @@
  * What the processes do is not known here: `run` is called in each new one,
  * with its control socket.  Over that socket (io_send_fds) a process gets
  *
- *	auditor, resolver   'w' and a descriptor: a connection to a worker
+ *	auditor, resolver   'w' and a descriptor: a connection to a worker (auditor: or to the
+ *	                    admin process)
  *	worker, watcher     'a' or 'r' and a descriptor: to the auditor, to the resolver;
+ *	                    'l', 'x': a listener comes, goes (proxy/runtime.h; workers only);
  *	                    'g': go, accept callers, or watch; 'd': accept no more, serve to the end
  *	                    what was begun (workers only); 's': finish soon and end
+ *	admin               'a' and a descriptor; 'k', 'x', 'e': see gate/admin.h
  *
  * and says 'y' once when it is ready; a worker or watcher says 'a' or 'r' when it has lost
- * that connection though the other process lives.  End of file: the supervisor is gone, or
+ * that connection though the other process lives (the admin process 'a'); the admin process
+ * says 'q' and a word (gate/admin.h).  End of file: the supervisor is gone, or
  * (auditor, resolver) it is time to end.
  *
  * SIGHUP reloads (reload.c): a ROLE_READER process reads the configuration anew and
@@ -27,6 +31,7 @@
 #ifndef GATE_SUPERVISOR_H
 #define GATE_SUPERVISOR_H
 
+#include "gate/admin.h"
 #include "gate/base/err.h"
 #include "gate/privs.h"
 
@@ -61,11 +66,26 @@ struct supervisor_conf {
 	void (*switch_to_next)(void *arg);
 	void (*forget_next)(void *arg);
 
+	/*
+	 * What the admin process asks of the listeners made at run time: fills the reply; *ret_made
+	 * is one that workers are to get, and with *ret_gone reply->row is one that they are to
+	 * end. expired() ends one whose lifetime is over, due() says when it is to be called;
+	 * runtime() gives each that there is, or NULL; status() adds to the status.  All NULL:
+	 * there are none.
+	 */
+	void (*admin)(void *arg, const struct admin_word *w, struct admin_reply *reply,
+		      const struct runtime_listener **ret_made, bool *ret_gone);
+	bool (*expired)(void *arg, struct runtime_row *ret);
+	uint64_t (*due)(void *arg);
+	const struct runtime_listener *(*runtime)(void *arg, size_t i);
+	void (*status_more)(void *arg, struct arena *a, struct jv *tree);
+
 	void *arg;
 	size_t workers;
 	const int *listeners; /* descriptors that workers keep; everything else is closed */
 	size_t listener_count;
-	int status;             /* listening socket that is answered with the status, or -1 */
+	int status; /* the admin socket, which the admin process keeps; -1: there is neither */
+	int state;  /* a folder that it keeps as well, or -1 */
 	const char *generation; /* for the status; next() gives the later ones */
 	const char *config;     /* for the status: path of the configuration */
 };

@@ -2,6 +2,7 @@
 #ifndef GATE_SUPERVISOR_PRIV_H
 #define GATE_SUPERVISOR_PRIV_H
 
+#include "gate/admin.h"
 #include "gate/base/buf.h"
 #include "gate/supervisor.h"
 
@@ -62,7 +63,7 @@ enum stopping {
 
 struct supervisor {
 	const struct supervisor_conf *conf;
-	struct process auditor, resolver, reader, watcher;
+	struct process auditor, resolver, reader, watcher, admin;
 	struct process *workers; /* conf->workers of them */
 	struct process *coming;  /* of the next generation; as many */
 	struct process *leaving; /* replaced workers that still finish; GENERATIONS_MAX times */
@@ -84,6 +85,9 @@ bool supervisor_ready(const struct supervisor *s);
 
 /* One word without a descriptor; a process that does not read it is killed. */
 void supervisor_tell(struct process *p, char word);
+
+/* Worker i of all that live, of every generation; NULL behind the last. */
+struct process *supervisor_worker_at(struct supervisor *s, size_t i);
 
 /* Gives a process another place; the old one is empty then. */
 void supervisor_move(struct supervisor *s, struct process *from, struct process *to);
@@ -153,8 +157,15 @@ void deaths_note(struct deaths *d, uint64_t now_ms);
 
 void status_write(const struct supervisor *s, struct buf *out);
 
-/* Takes one connection from conf->status and answers it. */
-void status_answer(const struct supervisor *s);
+/* --- supervisor_admin.c --- */
+
+/* The admin process has said 'q'. */
+void admin_on_word(struct supervisor *s);
+void admin_on_reload_ended(struct supervisor *s);
+
+/* Ends listeners whose lifetime is over; and when that is to be done next, on clock_boot_ms(). */
+void admin_look_around(struct supervisor *s);
+uint64_t admin_due(const struct supervisor *s);
 
 /* --- kernel_log.c --- */
 

@@ -10,6 +10,7 @@
 #include "gate/base/hash.h"
 #include "gate/base/span.h"
 #include "proxy/certificate.h"
+#include "proxy/runtime.h"
 #include "proxy/tls_server.h"
 #include "rules/engine.h"
 
@@ -83,12 +84,13 @@ struct conf_listener {
 	bool takes_tokens;                 /* one of identities is known by a token */
 	const char *tcp;                   /* "127.0.0.1:2375"; "" or NULL: it is a unix socket */
 	const struct conf_caller_tls *tls; /* NULL: callers speak plain HTTP */
-	bool metrics;                    /* serves what was counted (scrape.h), and nothing else */
-	const char *otherwise;           /* profile for everybody else; "" refuses them */
-	const char *callers;             /* in their owner ids; the name by default */
-	bool as_one;                     /* everybody is identities[0], whatever their user */
-	const char *const *engine_names; /* host paths by which its callers mean the engine's
-					    socket; NULL at the end, or NULL */
+	bool metrics;          /* serves what was counted (scrape.h), and nothing else */
+	const char *otherwise; /* profile for everybody else; "" refuses them */
+	const char *callers;   /* in their owner ids; the name by default */
+	bool as_one;           /* everybody is identities[0], whatever their user */
+	const struct conf_identity *alone; /* ... or this one, on a listener made at run time */
+	const char *const *engine_names;   /* host paths by which its callers mean the engine's
+					      socket; NULL at the end, or NULL */
 };
 
 static inline bool conf_is_tcp(const struct conf_listener *l)
@@ -114,6 +116,8 @@ struct proxy_conf {
 	size_t identity_count;
 	const struct conf_listener *listeners;
 	size_t listener_count;
+	const struct runtime_listener *runtime; /* those there are when a worker starts */
+	size_t runtime_count;
 	const struct rule_source *rules;
 	size_t rule_count;
 	struct engine_limits rule_limits;

@@ -126,6 +126,8 @@ static const struct conf_identity *find_identity(const struct conn *c, const str
 {
 	const struct proxy_conf *conf = c->worker->conf;
 
+	if (c->listener->alone)
+		return c->listener->alone;
 	for (size_t i = 0; i < c->listener->identity_count; i++) {
 		const struct conf_identity *one = &conf->identities[c->listener->identities[i]];
 
@@ -320,6 +322,19 @@ static void on_listener(struct watch *watch, uint32_t events)
 	}
 }
 
+int connection_watch(struct listener *l, struct err *err)
+{
+	if (loop_watch(&l->worker->loop, &l->watch, l->conf->fd, LISTEN_EVENTS, on_listener, err) <
+	    0)
+		return err_wrap(err, "listener %s", l->conf->name);
+	return 0;
+}
+
+void connection_accept_again(struct listener *l)
+{
+	loop_change(&l->worker->loop, &l->watch, LISTEN_EVENTS);
+}
+
 int connection_listen(struct worker *w, struct err *err)
 {
 	for (size_t i = 0; i < w->conf->listener_count; i++) {
@@ -329,11 +344,10 @@ int connection_listen(struct worker *w, struct err *err)
 				       .worker = w,
 				       .conf = &w->conf->listeners[i],
 				       .tls = l->tls};
-		if (loop_watch(&w->loop, &l->watch, l->conf->fd, LISTEN_EVENTS, on_listener, err) <
-		    0)
-			return err_wrap(err, "listener %s", l->conf->name);
+		if (connection_watch(l, err) < 0)
+			return -1;
 	}
-	return 0;
+	return runtime_listen(w, err);
 }
 
 static bool has_input(const struct conn *c)
@@ -351,6 +365,7 @@ void connection_wind_down(struct worker *w)
 {
 	for (size_t i = 0; i < w->conf->listener_count; i++)
 		loop_unwatch(&w->loop, &w->listeners[i].watch);
+	runtime_wind_down(w);
 	for (struct conn *c = w->conns; c; c = c->next)
 		if (!c->exchange && !has_input(c))
 			connection_give_up(c);
@@ -362,7 +377,8 @@ void connection_tick(struct worker *w)
 	const struct conf_limits *limits = &w->conf->limits;
 
 	for (size_t i = 0; i < w->conf->listener_count; i++)
-		loop_change(&w->loop, &w->listeners[i].watch, LISTEN_EVENTS);
+		connection_accept_again(&w->listeners[i]);
+	runtime_tick(w);
 	tls_wire_tick(w);
 	for (struct conn *c = w->conns; c; c = c->next) {
 		uint64_t idle = w->loop.now_ms - c->since_ms;

@@ -191,6 +191,8 @@ static int fill_worker(struct worker *w, const struct proxy_conf *conf, struct e
 		w->listeners[i].watch.fd = -1;
 	if (loop_open(&w->loop, err) < 0)
 		return -1;
+	if (runtime_inherit(w, err) < 0)
+		return -1;
 	w->rules = engine_open(conf->rules, conf->rule_count, &conf->rule_limits, err);
 	if (!w->rules || check_profiles(w, err) < 0)
 		return -1;
@@ -247,6 +249,7 @@ void worker_close(struct worker *w)
 	}
 	if (w->audit)
 		audit_client_destroy(w->audit);
+	runtime_close(w);
 	frame_close(&w->resolver);
 	engine_close(w->rules);
 	loop_close(&w->loop);
@@ -313,10 +316,32 @@ static void drop_fds(const int *fds, size_t count)
 		close(fds[i]);
 }
 
-static void obey(struct worker *w, char tag, const int *fds, size_t count)
+/* A row follows the word.  False: it did not come, so nothing that follows can be read. */
+static bool obey_row(struct worker *w, char tag, int *fds, size_t *count)
+{
+	struct runtime_row row;
+	struct err err = {0};
+
+	if (io_recv_note(w->control_fd, &row, sizeof(row), &err) < 0)
+		return false;
+	if (tag == 'x')
+		runtime_end(w, row.id);
+	if (tag == 'l' && *count == 1) {
+		*count = 0;
+		if (runtime_add(w, &row, fds[0], &err) < 0)
+			log_line("%s", err.msg);
+	}
+	return true;
+}
+
+static void obey(struct worker *w, char tag, int *fds, size_t count)
 {
 	struct err err = {0};
 
+	if ((tag == 'l' || tag == 'x') && !obey_row(w, tag, fds, &count)) {
+		log_line("the supervisor's words end in the middle: ended");
+		w->control_fd = -1;
+	}
 	if (tag == 's' || tag == 'd') {
 		w->stopping = true;
 		w->stop_ms = tag == 's' ? w->loop.now_ms + STOP_PATIENCE_MS : UINT64_MAX;

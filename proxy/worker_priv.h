@@ -207,6 +207,9 @@ struct worker {
 	struct conn *conns;
 	unsigned conn_count;
 	struct tls_wire *wires; /* of callers that speak TLS */
+	struct runtime_entry *runtime; /* listeners made at run time */
+	size_t runtime_count;          /* of these, without those that have ended */
+	bool listening;                /* was told to go, and not yet to stop */
 	struct exchange *exchanges;
 	struct exchange *spare; /* kept for the next requests, linked by next */
 	unsigned spare_count;
@@ -280,6 +283,18 @@ void tls_wire_leave(struct tls_wire *t);                /* its connection is gon
 bool tls_wire_has_input(const struct tls_wire *t);
 void tls_wire_tick(struct worker *w);
 void tls_wire_close_all(struct worker *w);
+
+int connection_watch(struct listener *l, struct err *err); /* accepts callers from now on */
+void connection_accept_again(struct listener *l);          /* after a pause, if there was one */
+
+/* runtime.c */
+int runtime_inherit(struct worker *w, struct err *err);
+int runtime_add(struct worker *w, const struct runtime_row *row, int fd, struct err *err);
+void runtime_end(struct worker *w, uint64_t id);
+int runtime_listen(struct worker *w, struct err *err);
+void runtime_wind_down(struct worker *w);
+void runtime_tick(struct worker *w);
+void runtime_close(struct worker *w);
 
 /* front.c */
 int front_open(struct worker *w, struct err *err);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,9 +33,27 @@ union control {
 
 int io_send_fds(int sock, char tag, const int *fds, size_t count, struct err *err)
 {
-	struct iovec iov = {&tag, 1};
+	return io_send_note(sock, tag, "", 0, fds, count, err);
+}
+
+int io_recv_note(int sock, void *note, size_t len, struct err *err)
+{
+	ssize_t n;
+
+	do
+		n = recv(sock, note, len, MSG_WAITALL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_sys(err, "receive a note");
+	return (size_t)n == len ? 0 : err_set(err, ERR_SYSTEM, "a note ends in the middle");
+}
+
+int io_send_note(int sock, char tag, const void *note, size_t len, const int *fds, size_t count,
+		 struct err *err)
+{
+	struct iovec iov[] = {{&tag, 1}, {(void *)(uintptr_t)note, len}};
 	union control control = {0};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = len ? 2 : 1};
 	ssize_t n;
 
 	assert(count <= IO_FDS_MAX);
@@ -49,7 +68,10 @@ int io_send_fds(int sock, char tag, const int *fds, size_t count, struct err *er
 	do
 		n = sendmsg(sock, &msg, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	return n == 1 ? 0 : err_sys(err, "send descriptors '%c'", tag);
+	if (n < 0)
+		return err_sys(err, "send descriptors '%c'", tag);
+	return (size_t)n == 1 + len ? 0
+				    : err_set(err, ERR_SYSTEM, "'%c' was sent in part alone", tag);
 }
 
 static size_t take_fds(struct msghdr *msg, int fds[IO_FDS_MAX])

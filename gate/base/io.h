@@ -25,6 +25,14 @@ int io_nonblock(int fd, struct err *err);
 int io_send_fds(int sock, char tag, const int *fds, size_t count, struct err *err);
 int io_recv_fds(int sock, char *ret_tag, int fds[IO_FDS_MAX], size_t *ret_count, struct err *err);
 
+/*
+ * The same with `len` bytes behind the tag, all in one piece.  io_recv_note() takes them,
+ * behind io_recv_fds(), from a blocking socket; -1: they did not come.
+ */
+int io_send_note(int sock, char tag, const void *note, size_t len, const int *fds, size_t count,
+		 struct err *err);
+int io_recv_note(int sock, void *note, size_t len, struct err *err);
+
 /* Reads a whole file of at most cap bytes into out (initialised by the call). */
 int io_read_file(const char *path, size_t cap, struct buf *ret, struct err *err);
 

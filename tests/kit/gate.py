@@ -12,7 +12,7 @@ from checker import check
 from kit import proc, records
 from kit.proc import Trouble
 
-USERS = ("sallyport-worker", "sallyport-audit", "sallyport-resolve")
+USERS = ("sallyport-worker", "sallyport-audit", "sallyport-resolve", "sallyport-admin")
 
 
 def binary():

@@ -1,0 +1,97 @@
+#include "gate/admin_ask.h"
+
+#include "gate/base/auto.h"
+#include "gate/base/io.h"
+#include "gate/listen.h"
+#include "gate/serve.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define PIECE 4096
+
+static int read_answer(int fd, struct buf *ret, struct err *err)
+{
+	ssize_t n;
+
+	do {
+		size_t want = buf_room(ret) < PIECE ? buf_room(ret) : PIECE;
+		char *at = want ? buf_reserve(ret, want) : NULL;
+
+		n = at ? read(fd, at, want) : -1;
+		if (n > 0)
+			buf_commit(ret, (size_t)n);
+	} while (n > 0);
+	if (n < 0)
+		return err_sys(err, "read the answer");
+	if (!buf_len(ret))
+		return err_set(err, ERR_SYSTEM, "the gate says nothing");
+	return 0;
+}
+
+static int send_request(int fd, enum admin_verb verb, const struct jv *args, struct arena *a,
+			struct err *err)
+{
+	struct jv request = jv_object();
+	struct buf text;
+	int rc;
+
+	jv_set(a, &request, "verb", jv_string(admin_verb_name(verb)));
+	if (args)
+		jv_set(a, &request, "args", *args);
+	buf_init(&text, ADMIN_REQUEST_MAX + 1);
+	jv_write(&text, &request);
+	buf_puts(&text, "\n");
+	rc = buf_spent(&text) ? err_set(err, ERR_INPUT, "the request is too long")
+			      : io_write_all(fd, buf_span(&text).at, buf_len(&text), err);
+	buf_fini(&text);
+	return rc;
+}
+
+int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *args,
+		   unsigned limit_ms, struct arena *a, struct jv *ret, struct err *err)
+{
+	auto_fd int fd = -1;
+	enum jv_fault fault;
+	struct buf text;
+	int rc;
+
+	if (listen_connect(socket, limit_ms, &fd, err) < 0 ||
+	    send_request(fd, verb, args, a, err) < 0)
+		return -1;
+	buf_init(&text, ADMIN_ANSWER_MAX);
+	rc = read_answer(fd, &text, err);
+	if (rc == 0)
+		rc = jv_parse(a, buf_span(&text), ret, &fault, err);
+	if (rc == 0 && !jv_get(ret, "ok"))
+		rc = err_set(err, ERR_INPUT, "%s is no admin socket of the gate", socket);
+	buf_fini(&text);
+	return rc;
+}
+
+const char *admin_socket_of(const struct args *args, struct arena *a, struct err *err)
+{
+	struct loaded loaded;
+	const char *path;
+
+	if (args->socket)
+		return args->socket;
+	if (!args->config) {
+		err_set(err, ERR_INPUT, "give --config FILE or --socket PATH");
+		return NULL;
+	}
+	if (load(args->config, &loaded, err) < 0)
+		return NULL;
+	path = arena_strndup(a, loaded.config.status_socket, strlen(loaded.config.status_socket));
+	unload(&loaded);
+	if (!path)
+		err_set(err, ERR_SYSTEM, "no memory");
+	return path;
+}
+
+void admin_print_refusal(const char *verb, const struct jv *answer)
+{
+	const char *reason = jv_str(answer, "reason", "?"), *text = jv_str(answer, "text", "");
+
+	fprintf(stderr, "%s: %s%s%s\n", verb, reason, *text ? ": " : "", text);
+}

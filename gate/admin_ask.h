@@ -1,0 +1,21 @@
+/*
+ * admin_ask.h - one question to the running gate over its admin socket.
+ */
+#ifndef GATE_ADMIN_ASK_H
+#define GATE_ADMIN_ASK_H
+
+#include "gate/admin.h"
+#include "gate/base/jv.h"
+#include "gate/command.h"
+
+/* args: an object, or NULL.  *ret: the whole answer.  -1: nobody answered as the gate does. */
+int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *args,
+		   unsigned limit_ms, struct arena *a, struct jv *ret, struct err *err);
+
+/* --socket, or what the configuration says; it lives in the arena.  NULL: it does not load. */
+const char *admin_socket_of(const struct args *args, struct arena *a, struct err *err);
+
+/* "not_permitted: ..." of an answer that is no. */
+void admin_print_refusal(const char *verb, const struct jv *answer);
+
+#endif

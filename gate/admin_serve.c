@@ -1,0 +1,163 @@
+/* admin_serve.c - the supervisor's answers about listeners made at run time (supervisor.h: admin).
+ */
+#include "gate/admin_sockets.h"
+#include "gate/serve.h"
+
+#include "gate/base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The folder that keeps them belongs to the admin process alone. */
+static int open_state(struct serve *s, const char *dir, struct err *err)
+{
+	const struct confine_ids *owner = &s->ids[ROLE_ADMIN];
+	uid_t want = s->root ? owner->uid : geteuid();
+	struct stat st;
+
+	if (mkdir(dir, 0700) == 0) {
+		if (s->root && lchown(dir, owner->uid, owner->gid) < 0)
+			return err_sys(err, "give %s to its user", dir);
+	} else if (errno != EEXIST) {
+		return err_sys(err, "make the folder of admin { state }, %s", dir);
+	}
+	s->state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (s->state < 0 || fstat(s->state, &st) < 0)
+		return err_sys(err, "open the folder of admin { state }, %s", dir);
+	if (st.st_uid != want || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return err_set(
+			err, ERR_CONFIG,
+			"admin { state }: %s must belong to uid %u and be writable by nobody "
+			"else: name a folder for this alone (a missing one is made)",
+			dir, want);
+	return 0;
+}
+
+int serve_open_admin(struct serve *s, struct err *err)
+{
+	const struct config_admin *c = &s->loaded->config.admin;
+
+	s->sockets = admin_sockets_create(geteuid());
+	if (!s->sockets)
+		return err_set(err, ERR_SYSTEM, "no memory");
+	if (!*c->sockets)
+		return 0;
+	if (admin_sockets_folder(s->sockets, c->sockets, err) < 0)
+		return -1;
+	return open_state(s, c->state, err);
+}
+
+void serve_close_admin(struct serve *s)
+{
+	if (s->state >= 0)
+		close(s->state);
+	s->state = -1;
+	admin_sockets_destroy(s->sockets);
+	s->sockets = NULL;
+}
+
+/* Allowed, since an operator may; but on record. */
+static void note_owner(const struct config *c, struct admin_reply *reply, const char *owner)
+{
+	for (size_t i = 0; i < c->proxy.identity_count; i++)
+		if (strcmp(c->proxy.identities[i].owner, owner) == 0) {
+			reply->owner_is_known = 1;
+			snprintf(reply->identity, sizeof(reply->identity), "%s",
+				 c->proxy.identities[i].name);
+			return;
+		}
+}
+
+void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *reply,
+		 const struct runtime_listener **ret_made, bool *ret_gone)
+{
+	struct serve *s = arg;
+	const struct config *c = &s->loaded->config;
+	const struct runtime_listener *there;
+	struct runtime_row row = w->row;
+	size_t before = admin_sockets_count(s->sockets);
+	struct err err = {0};
+
+	/* Its sender reads bytes of callers: nothing in it is taken on trust. */
+	if (!runtime_is_row(&row)) {
+		reply->code = ANSWER_bad_argument;
+		return;
+	}
+	if (w->ask == ASK_TRY) {
+		reply->code = admin_sockets_try(s->sockets, c, &row, false, &err);
+		note_owner(c, reply, row.owner);
+	} else if (w->ask == ASK_ADD || w->ask == ASK_RESTORE) {
+		reply->code =
+			admin_sockets_add(s->sockets, c, &row, w->ask == ASK_RESTORE, &there, &err);
+		if (admin_sockets_count(s->sockets) > before)
+			*ret_made = there;
+	} else if (w->ask == ASK_REMOVE) {
+		reply->code = admin_sockets_remove(s->sockets, c, row.name, &reply->row);
+		*ret_gone = reply->code == ADMIN_DONE;
+	} else if (w->ask == ASK_CLEAR) {
+		admin_sockets_clear(s->sockets, c, row.path);
+	} else {
+		reply->code = ANSWER_unknown_verb;
+	}
+	snprintf(reply->text, sizeof(reply->text), "%s", err.msg);
+}
+
+bool serve_expired(void *arg, struct runtime_row *ret)
+{
+	struct serve *s = arg;
+
+	return admin_sockets_expire(s->sockets, &s->loaded->config, ret);
+}
+
+uint64_t serve_due(void *arg)
+{
+	const struct serve *s = arg;
+
+	return admin_sockets_due(s->sockets);
+}
+
+const struct runtime_listener *serve_runtime(void *arg, size_t i)
+{
+	const struct serve *s = arg;
+
+	return admin_sockets_at(s->sockets, i);
+}
+
+static bool has_profile(const struct config *c, const char *name)
+{
+	for (size_t i = 0; c->profile_names && c->profile_names[i]; i++)
+		if (strcmp(c->profile_names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void add_listener(struct arena *a, struct jv *list, const struct config *c,
+			 const struct runtime_row *row)
+{
+	struct jv *to = jv_push(a, list, jv_object());
+	char until[CLOCK_TEXT_MAX];
+
+	clock_format((uint64_t)row->until * 1000000000, until);
+	jv_set(a, to, "name", jv_string(row->name));
+	jv_set(a, to, "profile", jv_string(row->profile));
+	jv_set(a, to, "profile_loaded", jv_bool(has_profile(c, row->profile)));
+	jv_set(a, to, "owner", jv_string(row->owner));
+	jv_set(a, to, "path", jv_string(row->path));
+	jv_set(a, to, "backend",
+	       jv_string(row->backend < c->proxy.backend_count
+				 ? c->proxy.backends[row->backend].name
+				 : ""));
+	jv_set(a, to, "until", jv_string(arena_strndup(a, until, strlen(until))));
+}
+
+void serve_status_more(void *arg, struct arena *a, struct jv *tree)
+{
+	const struct serve *s = arg;
+	struct jv *list = jv_set(a, tree, "listeners", jv_array());
+
+	for (size_t i = 0; admin_sockets_at(s->sockets, i); i++)
+		add_listener(a, list, &s->loaded->config, &admin_sockets_at(s->sockets, i)->row);
+}

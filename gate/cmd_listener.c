@@ -1,0 +1,180 @@
+/* cmd_listener.c - listeners that are made while the gate runs, one for each agent. */
+#include "gate/admin_ask.h"
+
+#include "gate/base/clock.h"
+
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_MAX ((size_t)8 << 20)
+#define LIMIT_MS  20000
+
+/* "90", "90s", "30m", "8h", "7d"; 0: it is none of these. */
+static int64_t seconds_of(const char *text)
+{
+	static const struct {
+		char letter;
+		int64_t seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+	size_t digits = strspn(text, "0123456789");
+	int64_t n = digits && digits <= 9 ? strtoll(text, NULL, 10) : 0;
+
+	if (!text[digits])
+		return n;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units) && !text[digits + 1]; i++)
+		if (text[digits] == units[i].letter)
+			return n * units[i].seconds;
+	return 0;
+}
+
+static int set_gid(struct arena *a, struct jv *to, const char *group, struct err *err)
+{
+	const struct group *gr = group ? getgrnam(group) : NULL;
+
+	if (group && !gr)
+		return err_set(err, ERR_INPUT, "there is no group called '%s'", group);
+	if (gr)
+		jv_set(a, to, "gid", jv_int((int64_t)gr->gr_gid));
+	return 0;
+}
+
+static int set_mode(struct arena *a, struct jv *to, const char *mode, struct err *err)
+{
+	if (!mode)
+		return 0;
+	if (!*mode || strlen(mode) > 4 || strspn(mode, "01234567") != strlen(mode))
+		return err_set(err, ERR_INPUT, "--mode takes an octal mode, such as 0660");
+	jv_set(a, to, "mode", jv_int(strtol(mode, NULL, 8)));
+	return 0;
+}
+
+static void set_text(struct arena *a, struct jv *to, const char *key, const char *value)
+{
+	if (value)
+		jv_set(a, to, key, jv_string(value));
+}
+
+static int fill_add(const struct args *args, struct arena *a, struct jv *to, struct err *err)
+{
+	int64_t lifetime = seconds_of(args->lifetime);
+
+	if (lifetime <= 0)
+		return err_set(err, ERR_INPUT,
+			       "--lifetime takes a time such as 90s, 30m, 8h or 7d, not '%s'",
+			       args->lifetime);
+	set_text(a, to, "name", args->name);
+	set_text(a, to, "profile", args->profile);
+	set_text(a, to, "owner", args->owner);
+	set_text(a, to, "path", args->path);
+	set_text(a, to, "backend", args->backend);
+	jv_set(a, to, "lifetime", jv_int(lifetime));
+	return set_gid(a, to, args->group, err) < 0 ? -1 : set_mode(a, to, args->mode, err);
+}
+
+static void print_json(const struct jv *v)
+{
+	struct buf text;
+
+	buf_init(&text, ADMIN_ANSWER_MAX);
+	jv_write(&text, v);
+	printf("%.*s\n", SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+}
+
+static void print_added(const struct jv *answer)
+{
+	const struct jv *l = jv_get(answer, "listener");
+
+	printf("%s: %s is %s under %s until %.19sZ\n", jv_str(l, "name", "?"),
+	       jv_str(l, "path", "?"), jv_str(l, "owner", "?"), jv_str(l, "profile", "?"),
+	       jv_str(l, "until", "?"));
+}
+
+static void print_removed(const struct jv *answer)
+{
+	printf("%s is gone\n", jv_str(jv_get(answer, "listener"), "name", "?"));
+}
+
+static void print_list(const struct jv *answer)
+{
+	const struct jv *list = jv_get(answer, "listeners");
+
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
+		const struct jv *l = &list->items[i];
+
+		printf("%-20s %-20s %-20s %.19sZ  %s%s\n", jv_str(l, "name", "?"),
+		       jv_str(l, "profile", "?"), jv_str(l, "owner", "?"), jv_str(l, "until", "?"),
+		       jv_str(l, "path", "?"),
+		       jv_true(l, "profile_loaded") ? "" : "  (no such profile: all is refused)");
+	}
+}
+
+/* Asks, and shows what came; key: what --json shows of the answer. */
+static int ask(const struct args *args, enum admin_verb verb, const struct jv *given,
+	       const char *key, void (*print)(const struct jv *answer), struct arena *a)
+{
+	struct err err = {0};
+	const char *socket = admin_socket_of(args, a, &err);
+	const struct jv *shown;
+	struct jv answer;
+
+	if (!socket || admin_ask_gate(socket, verb, given, LIMIT_MS, a, &answer, &err) < 0)
+		return command_failed(&err);
+	shown = jv_get(&answer, key);
+	if (args->json)
+		print_json(shown && jv_true(&answer, "ok") ? shown : &answer);
+	else if (jv_true(&answer, "ok"))
+		print(&answer);
+	else
+		admin_print_refusal(admin_verb_name(verb), &answer);
+	return jv_true(&answer, "ok") ? EXIT_YES : EXIT_NO;
+}
+
+int run_listener_add(const struct args *args)
+{
+	struct arena *a = arena_create(ARENA_MAX);
+	struct jv given = jv_object();
+	struct err err = {0};
+	int rc;
+
+	if (!a)
+		return EXIT_CANNOT;
+	rc = fill_add(args, a, &given, &err) < 0
+		     ? command_failed(&err)
+		     : ask(args, VERB_listener_add, &given, "listener", print_added, a);
+	arena_destroy(a);
+	return rc;
+}
+
+int run_listener_list(const struct args *args)
+{
+	struct arena *a = arena_create(ARENA_MAX);
+	int rc;
+
+	if (!a)
+		return EXIT_CANNOT;
+	rc = ask(args, VERB_listener_list, NULL, "listeners", print_list, a);
+	arena_destroy(a);
+	return rc;
+}
+
+int run_listener_remove(const struct args *args)
+{
+	struct arena *a = arena_create(ARENA_MAX);
+	struct jv given = jv_object();
+	struct err err = {0};
+	int rc;
+
+	if (!a)
+		return EXIT_CANNOT;
+	if (args->rest_count == 1) {
+		jv_set(a, &given, "name", jv_string(args->rest[0]));
+		rc = ask(args, VERB_listener_remove, &given, "listener", print_removed, a);
+	} else {
+		err_set(&err, ERR_INPUT, "name the listener that is to end");
+		rc = command_failed(&err);
+	}
+	arena_destroy(a);
+	return rc;
+}
