@@ -105,6 +105,7 @@ void doctor_host(struct findings *f)
 	check_user(f, u->worker, "worker");
 	check_user(f, u->auditor, "auditor");
 	check_user(f, u->resolver, "resolver");
+	check_user(f, u->admin, "admin process");
 	if (strcmp(u->worker, u->auditor) == 0)
 		finding_add(f, FINDING_WEAK, "A worker that was taken over could alter the log.",
 			    "Name two users under 'users'.",
