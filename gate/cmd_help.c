@@ -42,6 +42,14 @@ static void list_settings(FILE *out)
 			strcmp(rows[i].enforced, "ENFORCED") == 0 ? "" : " Not in this version.");
 }
 
+static void list_clients(FILE *out)
+{
+#define CLIENT(name, profile, own, how, with)                                                      \
+	fprintf(out, "%-16s rules/profiles/%s.lua\n", name, profile);
+#include "gate/init.def"
+#undef CLIENT
+}
+
 static void list_facts(FILE *out)
 {
 #define FACT(path, kind, doc) fprintf(out, "%-44s %-6s %s\n", path, #kind, doc);
@@ -106,6 +114,7 @@ static const struct {
 	const char *name, *doc;
 	void (*list)(FILE *out);
 } tables[] = {
+	{"clients", "what `sallyport init --for` has a profile for", list_clients},
 	{"config", "every word and key of the configuration", config_help},
 	{"settings", "every setting of a trust profile", list_settings},
 	{"facts", "what rules can see of a request", list_facts},

@@ -41,6 +41,8 @@ struct args {
 	bool dry_run;
 
 	const char *socket, *path, *lifetime, *name, *group, *mode; /* listener; socket: who asks it */
+	const char *clients, *dir; /* init */
+	bool from_env;
 };
 
 typedef int command_fn(const struct args *args);

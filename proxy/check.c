@@ -222,6 +222,12 @@ static bool identity_is_listed(const struct worker *w, const struct conf_listene
 	return !*name;
 }
 
+/* Who the request is of: where all callers are one identity, that one, unless another is named. */
+static const char *who_asks(const struct worker *w, const struct conf_listener *l, const char *name)
+{
+	return !*name && l->as_one ? w->conf->identities[l->identities[0]].name : name;
+}
+
 /* True while an exchange is being worked on (as opposed to waiting for more input). */
 static bool is_busy(const struct worker *w)
 {
@@ -282,7 +288,7 @@ int worker_check(struct worker *w, const struct check_request *req, struct err *
 	w->check = &check;
 	engine_watch(w->rules, req->trace);
 	if (io_nonblock(pair[0], err) < 0 ||
-	    connection_adopt(w, l, pair[0], req->identity, NULL, err) < 0) {
+	    connection_adopt(w, l, pair[0], who_asks(w, l, req->identity), NULL, err) < 0) {
 		close(pair[1]);
 		return 2;
 	}

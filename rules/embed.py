@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""embed.py OUT FILE... - the standard checks as C arrays, in the order given."""
+"""embed.py OUT HEADER ARRAY FORM FILE... - texts as a C array, in the order given.
 
-import os
+HEADER declares `const struct ARRAY_file ARRAY_files[]` (name, text, length) and its count;
+FORM is the name of an entry, with {name} and {stem} of the file.
+"""
+
 import sys
+from pathlib import Path
 
 
 def array(text):
@@ -10,19 +14,19 @@ def array(text):
     return "\n".join("\t" + ",".join(str(b) for b in row) + "," for row in rows)
 
 
-def main(out, files):
+def main(out, header, kind, form, files):
     with open(out, "w", encoding="ascii") as c:
-        c.write('#include "rules/engine_priv.h"\n\n')
-        for i, name in enumerate(files):
-            with open(name, "rb") as f:
-                text = f.read()
-            # Bytes above 127 would not fit a plain char; the checks are written in ASCII.
+        c.write(f'#include "{header}"\n\n')
+        for i, file in enumerate(files):
+            # Bytes above 127 would not fit a plain char; what is embedded is written in ASCII.
+            text = file.read_bytes()
             text.decode("ascii")
-            c.write("static const char text_%d[] = {\n%s\n};\n\n" % (i, array(text)))
-        c.write("const struct prelude_file prelude_files[] = {\n")
-        for i, name in enumerate(files):
-            c.write('\t{"prelude/%s", text_%d, sizeof(text_%d)},\n' % (os.path.basename(name), i, i))
-        c.write("};\nconst size_t prelude_file_count = %d;\n" % len(files))
+            c.write(f"static const char text_{i}[] = {{\n{array(text)}\n}};\n\n")
+        c.write(f"const struct {kind}_file {kind}_files[] = {{\n")
+        for i, file in enumerate(files):
+            name = form.format(name=file.name, stem=file.stem)
+            c.write(f'\t{{"{name}", text_{i}, sizeof(text_{i})}},\n')
+        c.write(f"}};\nconst size_t {kind}_file_count = {len(files)};\n")
 
 
-main(sys.argv[1], sys.argv[2:])
+main(*sys.argv[1:5], [Path(file) for file in sys.argv[5:]])
