@@ -63,6 +63,7 @@ struct record {
 	bool has_cred;
 	uint32_t uid, gid;
 	int32_t pid;
+	struct span container; /* JSON text: the container that it runs in; empty leaves it out */
 
 	/* what */
 	const char *op, *op_class;

@@ -31,6 +31,7 @@
 #include "gate/base/jv.h"
 #include "gate/base/span.h"
 #include "rules/hide.h"
+#include "rules/identity.h"
 #include "rules/operation.h"
 #include "rules/reach.h"
 #include "rules/workload.h"
@@ -256,6 +257,40 @@ struct outgoing {
 	bool streams_body; /* the caller's body follows, chunked or with req->body_bytes */
 };
 
+#define CALLER_LABELS_MAX     16  /* of a caller's container, that are shown */
+#define CALLER_LABEL_NAME_MAX 128 /* bytes; longer ones are not shown */
+#define CALLER_TEXT_MAX       512 /* bytes of a name, an image, a label's value; likewise */
+#define CALLER_STEPS_MAX      8
+
+enum caller_place {
+	CALLER_UNKNOWN = 0,
+	CALLER_OUTSIDE, /* in no container */
+	CALLER_INSIDE
+};
+
+/*
+ * The container that a caller runs in: what the service knows of it.  Asked by
+ * ids that its control groups are named by, or by the addresses of its connection.
+ */
+struct caller_call {
+	/* set by the proxy */
+	struct arena *arena;
+	const char *ids[4]; /* full ids, the outermost first */
+	size_t id_count;
+	const char *peer, *own;    /* addresses of both ends; NULL: it is asked by ids */
+	int64_t since_ns;          /* when the connection was accepted, since 1970 */
+	const char *const *labels; /* globs over names of labels; NULL at the end, or NULL */
+
+	/* set by caller(), which asks one thing at a time; the answer goes into it */
+	struct lookup lookup;
+	struct caller_container found;
+	int32_t init;           /* its first process, by pid of the host */
+	const char *started_at; /* when it was started; it is another one after a restart */
+	const char *why;        /* STEP_REFUSED: what is not known */
+	bool trouble;           /* ... since the service gave no answer */
+	void *state;            /* the adapter's own, in the arena */
+};
+
 struct reply_head {
 	int status;
 	const struct pair *headers; /* names in lower case */
@@ -369,6 +404,12 @@ struct backend_ops {
 
 	/* The id of what was made, after check(); "" if none. */
 	const char *(*created)(const struct backend_call *call);
+
+	/*
+	 * Which container a caller runs in: asks until it knows.  STEP_REFUSED: it is not
+	 * known, or, without an error, the answers fit more than one.  NULL: the service has none.
+	 */
+	enum step (*caller)(struct backend *be, struct caller_call *call);
 
 	/* A refusal in the form that this service's clients show to people. */
 	void (*refusal)(const char *message, struct buf *ret_body, const char **ret_content_type);

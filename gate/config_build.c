@@ -245,7 +245,28 @@ static int build_backends(struct building *b, struct err *err)
 	return config_build_backends(b->entries, b->arena, b->to, err);
 }
 
-static int build_identity(const struct config_entry *e, struct conf_identity *ret, struct err *err)
+static int build_container(const struct building *b, const struct config_entry *e,
+			   struct conf_identity *ret, struct err *err)
+{
+	const char *container = jv_str(e->value, "container", NULL);
+	struct err why = {0};
+
+	if (!container) {
+		if (jv_get(e->value, "made_by"))
+			return config_wrong(e, err,
+					    "'made_by' is of 'container', which is missing");
+		return 0;
+	}
+	ret->container.made_by = jv_str(e->value, "made_by", "");
+	if (caller_sign_parse(container, b->arena, &ret->container, &why) < 0)
+		return config_wrong(e, err, "container: %s", why.msg);
+	if (ret->container.kind == SIGN_OUTSIDE && *ret->container.made_by)
+		return config_wrong(e, err, "'made_by' is of containers, and this is none");
+	return 0;
+}
+
+static int build_identity(const struct building *b, const struct config_entry *e,
+			  struct conf_identity *ret, struct err *err)
 {
 	const struct jv *uid = jv_get(e->value, "uid"), *gid = jv_get(e->value, "gid");
 	const struct jv *token = jv_get(e->value, "token"), *cert = jv_get(e->value, "cert");
@@ -266,7 +287,7 @@ static int build_identity(const struct config_entry *e, struct conf_identity *re
 		return config_wrong(e, err, "token is no hash");
 	if (cert && cert_rule_parse(cert->str, &ret->cert) < 0)
 		return config_wrong(e, err, "cert is no %s", CERT_RULE_TEXT);
-	return 0;
+	return build_container(b, e, ret, err);
 }
 
 static int build_identities(struct building *b, struct err *err)
@@ -279,7 +300,7 @@ static int build_identities(struct building *b, struct err *err)
 		return no_memory(b, err);
 	for (size_t i = 0; i < count; i++) {
 		config_entry_at(b->entries, b->path, "identity", i, &e);
-		if (build_identity(&e, &list[i], err) < 0)
+		if (build_identity(b, &e, &list[i], err) < 0)
 			return -1;
 	}
 	b->to->identities = list;
@@ -334,7 +355,8 @@ static int find_identity(const struct building *b, const struct config_entry *e,
 
 static bool is_recognised(const struct conf_identity *i)
 {
-	return i->has_uid || i->has_gid || i->has_token || i->has_cert;
+	return i->has_uid || i->has_gid || i->has_token || i->has_cert ||
+	       i->container.kind != SIGN_NOTHING;
 }
 
 /* Whoever may open the socket is that identity. */
@@ -353,6 +375,51 @@ static int find_as(const struct building *b, const struct config_entry *e, const
 	l->identities = list;
 	l->identity_count = 1;
 	return find_identity(b, e, name, list, err);
+}
+
+/* What identities are known by is shown, and what the operator asks for besides. */
+static int list_labels(const struct building *b, const struct config_entry *e,
+		       struct conf_listener *l, struct err *err)
+{
+	const struct jv *more = jv_get(e->value, "caller_labels");
+	size_t count = more && more->kind == JV_ARRAY ? more->count : 0, at = 0;
+	const char **list = arena_take(b->arena, (l->identity_count + count + 1) * sizeof(*list));
+
+	if (!list)
+		return no_memory(b, err);
+	for (size_t i = 0; !l->as_one && i < l->identity_count; i++) {
+		const struct caller_sign *sign =
+			&b->to->proxy.identities[l->identities[i]].container;
+
+		l->looks_inside = l->looks_inside || sign->kind != SIGN_NOTHING;
+		if (sign->kind == SIGN_LABEL)
+			list[at++] = sign->label;
+	}
+	for (size_t i = 0; i < count; i++)
+		list[at++] = more->items[i].str.at;
+	l->caller_labels = at ? list : NULL;
+	return 0;
+}
+
+/* Whether it is looked at where callers run, and whether it can be. */
+static int find_containers(const struct building *b, const struct config_entry *e,
+			   struct conf_listener *l, struct err *err)
+{
+	const struct jv *said = jv_get(e->value, "containers");
+
+	if (list_labels(b, e, l, err) < 0)
+		return -1;
+	if (said && !said->b && l->looks_inside)
+		return config_wrong(e, err,
+				    "containers = false, but identities are known by theirs");
+	l->looks_inside = l->looks_inside || (said && said->b);
+	if (l->looks_inside && !*l->tcp && !b->to->proxy.backends[l->backend].sees_files)
+		return config_wrong(
+			e, err,
+			"callers' containers can be told on the engine's own host alone: "
+			"backend \"%s\" must say files = \"same_host\"",
+			b->to->proxy.backends[l->backend].name);
+	return 0;
 }
 
 static int find_identities(const struct building *b, const struct config_entry *e,
@@ -375,8 +442,8 @@ static int find_identities(const struct building *b, const struct config_entry *
 		if (!is_recognised(&b->to->proxy.identities[list[i]]))
 			return config_wrong(
 				e, err,
-				"identity '%s' has neither uid, gid, token nor cert: only 'as' "
-				"can name it",
+				"identity '%s' has neither uid, gid, token, cert nor container: "
+				"only 'as' can name it",
 				name);
 		l->takes_tokens = l->takes_tokens || b->to->proxy.identities[list[i]].has_token;
 		if (config_can_show(e, l, &b->to->proxy.identities[list[i]], err) < 0)
@@ -397,7 +464,8 @@ static int find_identities(const struct building *b, const struct config_entry *
 /* Nothing is forwarded and nobody is judged there. */
 static int metrics_only(const struct config_entry *e, struct err *err)
 {
-	static const char *const others[] = {"backend", "identities", "otherwise", "as"};
+	static const char *const others[] = {"backend", "identities", "otherwise",
+					     "as",      "containers", "caller_labels"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (jv_get(e->value, others[i]))
@@ -478,7 +546,9 @@ static int build_listener(const struct building *b, const struct config_entry *e
 		return metrics_only(e, err);
 	if (find_backend(b, e, &l->backend, err) < 0)
 		return -1;
-	return find_identities(b, e, l, err);
+	if (find_identities(b, e, l, err) < 0)
+		return -1;
+	return find_containers(b, e, l, err);
 }
 
 static int find_status_socket(struct building *b, struct err *err)

@@ -47,6 +47,12 @@ int config_tls(const struct config_entry *e, struct config *c, struct arena *a,
 	return 0;
 }
 
+/* A container is known by its address; a process of the host cannot be told from others there. */
+static bool has_address(const struct conf_identity *i)
+{
+	return i->container.kind != SIGN_NOTHING && i->container.kind != SIGN_OUTSIDE;
+}
+
 int config_can_show(const struct config_entry *e, const struct conf_listener *l,
 		    const struct conf_identity *i, struct err *err)
 {
@@ -55,10 +61,10 @@ int config_can_show(const struct config_entry *e, const struct conf_listener *l,
 				    "identity '%s' is known by a certificate, and this listener "
 				    "asks for none: give it tls with a ca",
 				    i->name);
-	if (*l->tcp && !i->has_token && !i->has_cert)
+	if (*l->tcp && !i->has_token && !i->has_cert && !has_address(i))
 		return config_wrong(e, err,
-				    "identity '%s' has neither token nor cert, and the kernel does "
-				    "not say which user a TCP connection comes from",
+				    "identity '%s' has neither token, cert nor container, and the "
+				    "kernel does not say which user a TCP connection comes from",
 				    i->name);
 	if (*l->tcp && (i->has_uid || i->has_gid))
 		return config_wrong(e, err,

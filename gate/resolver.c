@@ -65,10 +65,11 @@ static void add_worker(struct resolver *r, int fd)
 	watch(r, i, EPOLL_CTL_ADD);
 }
 
-/* What is neither a path in its plain form nor a pid is no question of ours. */
+/* What is neither a path in its plain form nor about a pid is no question of ours. */
 static bool is_question(struct span s)
 {
-	return s.len > 0 && (s.at[0] == '/' || span_starts(s, "pid ")) &&
+	return s.len > 0 &&
+	       (s.at[0] == '/' || span_starts(s, "pid ") || span_starts(s, "caller ")) &&
 	       !memchr(s.at, '\0', s.len);
 }
 
@@ -76,7 +77,11 @@ static bool resolve(struct span what, struct buf *out)
 {
 	char *path;
 
-	if (what.at[0] != '/') {
+	if (what.at[0] == 'c') {
+		resolve_caller(what, out);
+		return true;
+	}
+	if (what.at[0] == 'p') {
 		resolve_process(what, out);
 		return true;
 	}

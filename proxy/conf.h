@@ -12,6 +12,7 @@
 #include "proxy/certificate.h"
 #include "proxy/runtime.h"
 #include "proxy/tls_server.h"
+#include "rules/caller.h"
 #include "rules/engine.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct conf_identity {
 	bool has_cert;
 	struct cert_rule cert; /* which TLS client certificate is its own */
 	uint32_t uid, gid;
+	struct caller_sign container; /* that it runs in; of no kind: anywhere */
 	const char *own_socket; /* what its containers get for the engine's socket; "" or NULL:
 				   nothing */
 	size_t own_backend;     /* index into backends: where that leads */
@@ -81,8 +83,11 @@ struct conf_listener {
 	const size_t
 		*identities; /* indices into identities, in order; the first that fits counts */
 	size_t identity_count;
-	bool takes_tokens;                 /* one of identities is known by a token */
-	const char *tcp;                   /* "127.0.0.1:2375"; "" or NULL: it is a unix socket */
+	bool takes_tokens;                /* one of identities is known by a token */
+	bool looks_inside;                /* it is looked at which container callers run in */
+	const char *const *caller_labels; /* of these containers, that are shown: globs; NULL at the
+					     end, or NULL */
+	const char *tcp;                  /* "127.0.0.1:2375"; "" or NULL: it is a unix socket */
 	const struct conf_caller_tls *tls; /* NULL: callers speak plain HTTP */
 	bool metrics;          /* serves what was counted (scrape.h), and nothing else */
 	const char *otherwise; /* profile for everybody else; "" refuses them */

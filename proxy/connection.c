@@ -52,6 +52,7 @@ static void conn_free(struct conn *c)
 	loop_unwatch(&w->loop, &c->watch);
 	if (c->wire)
 		tls_wire_leave(c->wire);
+	inside_end(c);
 	if (c->exchange)
 		c->exchange->conn = NULL;
 	if (c->prev)
@@ -96,13 +97,6 @@ void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_cont
 	}
 }
 
-/* What a caller shows of itself: the kernel's word, a token, and in `check` a name. */
-struct signs {
-	const char *named; /* NULL: the others count */
-	struct span token; /* empty: none was presented */
-	bool odd;          /* what was presented is no token: nobody fits */
-};
-
 /* Every sign that an identity has must be there; a token that was presented counts, or nobody fits.
  */
 static bool fits(const struct conn *c, const struct conf_identity *i, const struct signs *signs)
@@ -117,73 +111,128 @@ static bool fits(const struct conn *c, const struct conf_identity *i, const stru
 	if (i->has_cert && !(c->certificate && certificate_fits(c->certificate, &i->cert)))
 		return false;
 	if (!i->has_uid && !i->has_gid)
-		return i->has_token || i->has_cert;
+		return i->has_token || i->has_cert || i->container.kind != SIGN_NOTHING;
 	return c->who.has_cred && (!i->has_uid || i->uid == c->who.uid) &&
 	       (!i->has_gid || i->gid == c->who.gid);
 }
 
-static const struct conf_identity *find_identity(const struct conn *c, const struct signs *signs)
+enum fit { FITS_NOT = 0, FITS, FITS_UNKNOWN };
+
+static enum fit container_fits(const struct conn *c, const struct conf_identity *i,
+			       const struct signs *signs)
+{
+	if (i->container.kind == SIGN_NOTHING || signs->named || c->listener->as_one)
+		return FITS;
+	if (!c->inside || c->inside->place == CALLER_UNKNOWN)
+		return FITS_UNKNOWN;
+	if (c->inside->place == CALLER_OUTSIDE)
+		return i->container.kind == SIGN_OUTSIDE ? FITS : FITS_NOT;
+	return caller_sign_fits(&i->container, &c->inside->container) ? FITS : FITS_NOT;
+}
+
+/*
+ * Whoever might be somebody, if only it were known where it runs, is nobody: it
+ * must not become the next one on the list by that.
+ */
+static const struct conf_identity *find_identity(struct conn *c, const struct signs *signs)
 {
 	const struct proxy_conf *conf = c->worker->conf;
 
+	c->not_told = NULL;
 	if (c->listener->alone)
 		return c->listener->alone;
 	for (size_t i = 0; i < c->listener->identity_count; i++) {
 		const struct conf_identity *one = &conf->identities[c->listener->identities[i]];
 
-		if (fits(c, one, signs))
+		if (!fits(c, one, signs))
+			continue;
+		switch (container_fits(c, one, signs)) {
+		case FITS:
 			return one;
+		case FITS_UNKNOWN:
+			c->not_told = c->inside ? c->inside->why : "it was not looked at";
+			return NULL;
+		case FITS_NOT:
+			break;
+		}
 	}
 	return NULL;
 }
 
 /* The first identity of the listener that fits, else what the listener says. */
-static void take_identity(struct conn *c, const struct signs *signs)
+void connection_recognise(struct conn *c, const struct signs *signs)
 {
 	const struct conf_identity *found = signs->odd ? NULL : find_identity(c, signs);
-	bool wrong_token = !found && (signs->odd || signs->token.len > 0);
+	bool wrong_token = !found && (signs->odd || signs->token.len > 0 || c->not_told);
 
 	c->identity = found;
 	c->who.has_token = found && found->has_token && !signs->named;
+	c->who.by_container = found && found->container.kind != SIGN_NOTHING && !signs->named &&
+			      !c->listener->as_one;
 	c->who.name = found ? found->name : "";
 	c->who.owner = found ? found->owner : c->owner;
 	c->who.profile = found ? found->profile : wrong_token ? "" : c->listener->otherwise;
 	c->known = c->who.profile && *c->who.profile;
 }
 
-void connection_read_token(struct conn *c, const struct pair *headers, size_t count)
+void connection_read_token(struct exchange *x, const struct pair *headers, size_t count)
 {
-	struct signs signs = {.named = NULL};
+	struct conn *c = x->conn;
 
 	if (!c->listener->takes_tokens || c->worker->check)
 		return;
-	signs.odd = token_presented(headers, count, &signs.token) == TOKEN_ODD;
-	take_identity(c, &signs);
+	x->signs.odd = token_presented(headers, count, &x->signs.token) == TOKEN_ODD;
+	/* It may be needed only after it is known where the caller runs. */
+	if (x->signs.token.len)
+		x->signs.token.at = arena_strndup(x->arena, x->signs.token.at, x->signs.token.len);
+	if (!x->signs.token.at)
+		x->signs.token.len = 0;
+	x->signs.odd = x->signs.odd || arena_spent(x->arena);
+	connection_recognise(c, &x->signs);
+}
+
+union any_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static void print_address(const union any_address *from, char out[CONNECTION_ADDRESS_MAX])
+{
+	if (from->any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &from->v4.sin_addr, out, CONNECTION_ADDRESS_MAX);
+	else if (from->any.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &from->v6.sin6_addr, out, CONNECTION_ADDRESS_MAX);
 }
 
 void connection_address(int fd, char out[CONNECTION_ADDRESS_MAX])
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} peer = {.any.sa_family = AF_UNSPEC};
+	union any_address peer = {.any.sa_family = AF_UNSPEC};
 	socklen_t len = sizeof(peer);
 
 	out[0] = '\0';
-	if (getpeername(fd, &peer.any, &len) < 0)
-		return;
-	if (peer.any.sa_family == AF_INET)
-		inet_ntop(AF_INET, &peer.v4.sin_addr, out, CONNECTION_ADDRESS_MAX);
-	else if (peer.any.sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &peer.v6.sin6_addr, out, CONNECTION_ADDRESS_MAX);
+	if (getpeername(fd, &peer.any, &len) == 0)
+		print_address(&peer, out);
+}
+
+void connection_own_address(int fd, char out[CONNECTION_ADDRESS_MAX])
+{
+	union any_address own = {.any.sa_family = AF_UNSPEC};
+	socklen_t len = sizeof(own);
+
+	out[0] = '\0';
+	if (getsockname(fd, &own.any, &len) == 0)
+		print_address(&own, out);
 }
 
 static void identify_tcp(struct conn *c, const char *callers)
 {
 	c->who.address = c->address;
-	if (!c->wire)
+	if (!c->wire) {
 		connection_address(c->fd, c->address);
+		if (c->listener->looks_inside)
+			connection_own_address(c->fd, c->own_address);
+	}
 	if (c->certificate) {
 		c->who.cert = certificate_names(c->certificate);
 		snprintf(c->owner, sizeof(c->owner), "cert-%s@%s",
@@ -211,7 +260,7 @@ static void identify(struct conn *c, const char *named)
 		identify_tcp(c, callers);
 	else
 		snprintf(c->owner, sizeof(c->owner), "uid-%u@%s", cred.uid, callers);
-	take_identity(c, &signs);
+	connection_recognise(c, &signs);
 }
 
 int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
@@ -228,6 +277,7 @@ int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, co
 	c->since_ms = w->loop.now_ms;
 	if (wire)
 		tls_wire_join(wire, c);
+	inside_begin(c);
 	identify(c, identity);
 	c->next = w->conns;
 	if (c->next)
@@ -267,7 +317,7 @@ bool connection_same_caller(const struct conn *a, const struct conn *b)
 
 static bool too_many(const struct worker *w, const struct conf_listener *l, int fd)
 {
-	struct conn newcomer = {.worker = (struct worker *)w, .listener = l, .fd = fd};
+	struct conn newcomer = {.worker = (struct worker *)w, .listener = l, .fd = fd, .pidfd = -1};
 	const struct conf_limits *limits = &w->conf->limits;
 	struct wire_count wires;
 	unsigned n;

@@ -155,10 +155,17 @@ void exchange_not_delivered(struct exchange *x)
 	cut_short(x);
 }
 
+static void stop_looking(struct exchange *x)
+{
+	if (x->state == X_CALLER && x->conn)
+		inside_give_up(x->conn);
+}
+
 void exchange_end(struct exchange *x)
 {
 	bool under_way = x->forwarded && x->state < X_ANSWER;
 
+	stop_looking(x);
 	forget_receipt(x);
 	lookup_abandon(x);
 	forward_abandon(x);
@@ -176,6 +183,7 @@ void exchange_destroy(struct exchange *x)
 {
 	struct worker *w = x->worker;
 
+	stop_looking(x);
 	forget_receipt(x);
 	quota_let_go(x);
 	if (x->state != X_OVER)
@@ -290,24 +298,34 @@ static bool log_allows(const struct exchange *x)
 	       x->worker->conf->reads_without_log;
 }
 
-/* Everything that can be said before the body: REASON_NONE, or why not. */
-static bool head_refused(struct exchange *x, const struct raw_head *raw)
+/* Why an identity that might fit does not. */
+static void refuse_untold(struct exchange *x)
+{
+	const struct conn *c = x->conn;
+	bool trouble = !c->inside || c->inside->trouble;
+	struct violation *v = violations_add(&x->call.refused, trouble ? REASON_container_unasked
+								       : REASON_container_unknown);
+	char text[200];
+
+	snprintf(text, sizeof(text), "the container that the caller runs in is not known: %s",
+		 c->not_told);
+	v->field = "identity.container";
+	v->text = arena_strndup(x->arena, text, strlen(text));
+}
+
+/* Everything that can be said before the body, once it is known who asks. */
+static bool caller_refused(struct exchange *x)
 {
 	struct conn *c = x->conn;
-	struct violation why;
 	enum reason body;
 
-	connection_read_token(c, raw->headers, raw->header_count);
-	if (canonical_read(x->arena, raw, &x->req, &why) < 0) {
-		x->answer.close = why.reason == REASON_framing;
-		*violations_add(&x->call.refused, why.reason) = why;
-		return true;
-	}
 	x->profile = c->known ? engine_profile(x->worker->rules, c->who.profile) : NULL;
 	exchange_prepare_call(x);
 	if (x->service->ops->route(x->service->backend, &x->call) < 0)
 		return true;
-	if (!c->known)
+	if (c->not_told)
+		refuse_untold(x);
+	else if (!c->known)
 		violations_add(&x->call.refused, REASON_identity_unknown);
 	else if (!x->profile)
 		violations_add(&x->call.refused, REASON_profile_missing);
@@ -327,24 +345,64 @@ static bool head_refused(struct exchange *x, const struct raw_head *raw)
 	return x->call.refused.count > 0;
 }
 
-void exchange_head(struct exchange *x, const struct raw_head *raw)
+static void refuse_head(struct exchange *x)
 {
-	if (head_refused(x, raw)) {
-		if (!x->call.refused.count)
-			violations_add(&x->call.refused, REASON_internal);
-		x->upload_over = !x->req.has_body;
-		exchange_deny(x);
+	if (!x->call.refused.count)
+		violations_add(&x->call.refused, REASON_internal);
+	exchange_deny(x);
+}
+
+/* True: the head can be read in one way alone. */
+static bool read_head(struct exchange *x, const struct raw_head *raw)
+{
+	struct violation why;
+
+	if (canonical_read(x->arena, raw, &x->req, &why) == 0)
+		return true;
+	x->answer.close = why.reason == REASON_framing;
+	*violations_add(&x->call.refused, why.reason) = why;
+	return false;
+}
+
+static void go_on(struct exchange *x)
+{
+	if (caller_refused(x)) {
+		refuse_head(x);
 		return;
 	}
-	x->upload_over = !x->req.has_body;
 	if (x->call.body == BODY_REWRITE)
 		intake_begin(x);
 	if ((x->call.body == BODY_JSON || x->call.body == BODY_REWRITE) && x->req.has_body) {
 		x->state = X_BODY;
 		x->deadline_ms = exchange_upload_deadline(x);
+		front_resume(x);
 		return;
 	}
 	exchange_advance(x);
+}
+
+void exchange_caller_known(struct exchange *x)
+{
+	x->state = X_HEAD;
+	connection_recognise(x->conn, &x->signs);
+	go_on(x);
+}
+
+void exchange_head(struct exchange *x, const struct raw_head *raw)
+{
+	bool readable;
+
+	connection_read_token(x, raw->headers, raw->header_count);
+	readable = read_head(x, raw);
+	x->upload_over = !x->req.has_body;
+	if (!readable)
+		refuse_head(x);
+	else if (!x->conn->listener->looks_inside || x->worker->check)
+		go_on(x);
+	else if (inside_look(x))
+		x->state = X_CALLER;
+	else
+		exchange_caller_known(x);
 }
 
 /* --- the body --- */
@@ -416,6 +474,7 @@ size_t exchange_upload(struct exchange *x, struct span piece)
 	case X_OVER:
 		return drain(x, piece);
 	case X_HEAD:
+	case X_CALLER:
 	case X_LOOKUP:
 	case X_CHECK:
 	case X_UNDO:
@@ -450,6 +509,7 @@ void exchange_upload_end(struct exchange *x)
 		forward_upload(x);
 		break;
 	case X_HEAD:
+	case X_CALLER:
 	case X_LOOKUP:
 	case X_RECORD:
 	case X_CHECK:
@@ -496,6 +556,7 @@ void exchange_hang_up(struct exchange *x)
 		return;
 	if (x->state == X_RECORD)
 		return; /* the decision is on its way to the log: it is carried out */
+	stop_looking(x);
 	exchange_not_delivered(x);
 	lookup_abandon(x);
 	forward_abandon(x);
@@ -539,6 +600,7 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 			forward_timeout(x);
 		break;
 	case X_HEAD:
+	case X_CALLER: /* which has a limit of its own */
 	case X_RECORD:
 	case X_ANSWER:
 	case X_REPLYING:

@@ -91,6 +91,7 @@ static void take_head(struct exchange *x, struct MHD_Connection *mhd, const char
 static bool must_wait(const struct exchange *x, size_t untaken)
 {
 	switch (x->state) {
+	case X_CALLER:
 	case X_LOOKUP:
 	case X_CHECK:
 	case X_UNDO:

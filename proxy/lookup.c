@@ -228,6 +228,8 @@ void lookup_path_answer(struct worker *w)
 		memcpy(&ticket, frame.at, sizeof(ticket));
 		questions_answered(w, ticket);
 		run = ticket ? find_ticket(w, ticket) : NULL;
+		if (!run && inside_answer(w, ticket, span_skip(frame, sizeof(ticket))))
+			continue;
 		if (!run)
 			continue; /* its exchange is gone */
 		frame = span_skip(frame, sizeof(ticket));
@@ -244,6 +246,7 @@ void lookup_path_answer(struct worker *w)
 void lookup_resolver_lost(struct worker *w)
 {
 	questions_lost(w);
+	inside_resolver_lost(w);
 	for (struct exchange *x = w->exchanges, *next; x; x = next) {
 		bool waited = false;
 

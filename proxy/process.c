@@ -105,7 +105,7 @@ static bool decode(struct span text, char *out, size_t size)
 	return true;
 }
 
-static bool is_hex_id(struct span s)
+bool process_is_id(struct span s)
 {
 	for (size_t i = 0; i < s.len; i++)
 		if (!((s.at[i] >= '0' && s.at[i] <= '9') || (s.at[i] >= 'a' && s.at[i] <= 'f')))
@@ -113,7 +113,7 @@ static bool is_hex_id(struct span s)
 	return s.len == 64;
 }
 
-static bool read_pid(struct span s, pid_t *ret)
+bool process_parse_pid(struct span s, pid_t *ret)
 {
 	long n = 0;
 
@@ -128,7 +128,7 @@ static bool read_pid(struct span s, pid_t *ret)
 	return n > 1;
 }
 
-static bool cut_word(struct span *rest, const char *word, struct span *ret)
+bool process_cut_word(struct span *rest, const char *word, struct span *ret)
 {
 	if (!span_cut(rest, '\n', ret) || !span_starts(*ret, word))
 		return false;
@@ -140,24 +140,24 @@ static bool read_question(struct span text, struct look *l)
 {
 	struct span line;
 
-	if (!cut_word(&text, "pid ", &line) || !read_pid(line, &l->pid) ||
-	    !cut_word(&text, "id ", &l->id) || (l->id.len && !is_hex_id(l->id)) ||
-	    !cut_word(&text, "runtime ", &line) ||
+	if (!process_cut_word(&text, "pid ", &line) || !process_parse_pid(line, &l->pid) ||
+	    !process_cut_word(&text, "id ", &l->id) || (l->id.len && !process_is_id(l->id)) ||
+	    !process_cut_word(&text, "runtime ", &line) ||
 	    (line.len && !decode(line, l->runtime, sizeof(l->runtime))))
 		return false;
 	l->files = text;
 	for (size_t n = 0; text.len; n++)
-		if (n == PROCESS_FILES_MAX || !cut_word(&text, "file ", &line))
+		if (n == PROCESS_FILES_MAX || !process_cut_word(&text, "file ", &line))
 			return false;
 	return true;
 }
 
 /* --- who it is --- */
 
-static bool read_start(const struct look *l, uint64_t *ret)
+bool process_read_start(int dir, uint64_t *ret)
 {
 	struct buf text;
-	bool fine = process_read(l->dir, "stat", TEXT_MAX, &text) &&
+	bool fine = process_read(dir, "stat", TEXT_MAX, &text) &&
 		    procfs_start_time(buf_span(&text), ret);
 
 	buf_fini(&text);
@@ -272,7 +272,7 @@ static void say_files(const struct look *l, struct buf *out)
 	const char *between = "";
 
 	buf_puts(out, ",\"files\":[");
-	while (cut_word(&rest, "file ", &line)) {
+	while (process_cut_word(&rest, "file ", &line)) {
 		char path[PATH_MAX];
 		struct stat st;
 
@@ -322,10 +322,10 @@ static const char *look_at(struct look *l, struct buf *out)
 	l->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (l->dir < 0)
 		return errno == ENOENT ? "gone" : "unknown";
-	if (!read_start(l, &l->start))
+	if (!process_read_start(l->dir, &l->start))
 		return "gone";
 	say_seen(l, out);
-	if (!read_start(l, &again) || again != l->start)
+	if (!process_read_start(l->dir, &again) || again != l->start)
 		return "gone";
 	return buf_spent(out) ? "unknown" : "seen";
 }

@@ -4,6 +4,7 @@
  *	process.c          the question, who the process is, its namespaces
  *	process_runtime.c  its program and arguments, its control groups
  *	process_mounts.c   what is mounted where it lives
+ *	process_caller.c   another question: which container a caller may be in
  */
 #ifndef PROXY_PROCESS_PRIV_H
 #define PROXY_PROCESS_PRIV_H
@@ -41,6 +42,14 @@ bool process_in_time(const struct look *l);
 bool process_read(int dir, const char *name, size_t max, struct buf *ret); /* ret: to be ended */
 void process_text(struct buf *out, const char *key, struct span value);
 void process_inode(struct buf *out, const struct stat *st);
+
+/* Of questions: a pid above 1; a container's full id; a line that begins with the word. */
+bool process_parse_pid(struct span s, pid_t *ret);
+bool process_is_id(struct span s);
+bool process_cut_word(struct span *rest, const char *word, struct span *ret);
+
+/* When it was started; false: it has ended, or cannot be read.  dir: its folder in /proc. */
+bool process_read_start(int dir, uint64_t *ret);
 
 void process_say_program(struct look *l, struct buf *out);
 void process_say_cgroup(struct look *l, struct buf *out);

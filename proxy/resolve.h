@@ -69,4 +69,28 @@ void resolve_path(const char *path, struct buf *ret);
 
 void resolve_process(struct span question, struct buf *ret);
 
+/*
+ * Which containers a caller may be in.  Question: the ticket, then
+ *
+ *	caller 4242
+ *
+ * Answer: the ticket, then
+ *
+ *	{"state":"seen","start":1154694,"uid":1000,"gid":1000,"pid_ns":4026532181,
+ *	 "own_pid_ns":false,"place":"inside","ids":["64-hex-digits", ...]}
+ *
+ * place: inside, outside or unknown, by the names of its control groups (proxy/cgroup.h), which
+ * prove nothing by themselves; outside also needs the resolver's own pid namespace.  ids: the
+ * outermost first.  Once the engine has named the first process of one of them:
+ *
+ *	caller 4242
+ *	init 4200
+ *	id 64-hex-digits
+ *
+ * and behind "ids" comes "together": whether the caller is in the very control groups of that
+ * container, as those of init are, and in init's pid namespace, unless that is the resolver's
+ * own (pid: host), which says nothing.  Start times are read before and after all else.
+ */
+void resolve_caller(struct span question, struct buf *ret);
+
 #endif

@@ -397,6 +397,8 @@ void tls_wire_join(struct tls_wire *t, struct conn *c)
 	t->conn = c;
 	c->wire = t;
 	memcpy(c->address, t->address, sizeof(c->address));
+	if (c->listener->looks_inside)
+		connection_own_address(t->fd, c->own_address);
 	c->certificate = tls_session_certificate(t->session);
 }
 

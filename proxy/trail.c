@@ -135,6 +135,19 @@ static void fill_cert(const struct identity_cert *cert, struct record *r)
 	r->cert_sha256 = cert->sha256;
 }
 
+static struct span container_json(const struct identity *who, struct arena *a)
+{
+	struct buf b;
+	struct jv tree;
+
+	if (!who->container)
+		return (struct span){"", 0};
+	tree = caller_tree(a, who->container);
+	buf_init(&b, RECORD_LINE_MAX);
+	jv_write(&b, &tree);
+	return json_text(a, &b);
+}
+
 static void fill_who_and_what(const struct exchange *x, struct record *r)
 {
 	const struct identity *who = &x->conn->who;
@@ -151,6 +164,7 @@ static void fill_who_and_what(const struct exchange *x, struct record *r)
 	r->uid = who->uid;
 	r->gid = who->gid;
 	r->pid = who->pid;
+	r->container = container_json(who, x->arena);
 	r->op = operation_name(x->call.op);
 	r->op_class = op_class_name(operation_class(x->call.op));
 	r->method = x->req.method;

@@ -241,6 +241,7 @@ void worker_close(struct worker *w)
 	tls_wire_close_all(w);
 	for (size_t i = 0; w->listeners && i < w->conf->listener_count; i++)
 		tls_server_close(w->listeners[i].tls);
+	inside_drop_recent(w);
 	exchange_free_spare(w);
 	for (size_t i = 0; w->services && i < w->conf->backend_count; i++) {
 		upstream_close(w->services[i].pool);
@@ -432,6 +433,7 @@ void worker_turn(struct worker *w, int timeout_ms)
 		return;
 	w->tick_ms = w->loop.now_ms + WORKER_TICK_MS;
 	ask_anew(w);
+	inside_tick(w);
 	if (w->watcher)
 		watcher_tick(w);
 	else

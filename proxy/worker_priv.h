@@ -10,6 +10,7 @@
 #include "gate/base/frame.h"
 #include "proxy/canonical.h"
 #include "proxy/conf.h"
+#include "proxy/inside.h"
 #include "proxy/loop.h"
 #include "proxy/relay.h"
 #include "proxy/tls_server.h"
@@ -46,6 +47,18 @@ struct listener {
 };
 
 #define CONNECTION_ADDRESS_MAX 48
+/* What a caller shows of itself: the kernel's word, a token, and in `check` a name. */
+struct signs {
+	const char *named; /* NULL: the others count */
+	struct span token; /* empty: none was presented */
+	bool odd;          /* what was presented is no token: nobody fits */
+};
+
+/* What the engine said of a container. */
+struct inside_slot {
+	const void *listener;
+	struct inside *in; /* NULL: free */
+};
 
 /* A caller's connection. */
 struct conn {
@@ -55,10 +68,18 @@ struct conn {
 	struct identity who;
 	const struct conf_identity *identity; /* who, if it is known by name; or NULL */
 	char owner[160];
-	char address[CONNECTION_ADDRESS_MAX]; /* of a TCP peer */
-	struct tls_wire *wire;                /* what fd leads to, if its caller speaks TLS */
-	struct certificate *certificate;      /* genuine; NULL: none was shown */
-	bool known;                           /* the listener lets this caller in */
+	char address[CONNECTION_ADDRESS_MAX];     /* of a TCP peer */
+	struct tls_wire *wire;                    /* what fd leads to, if its caller speaks TLS */
+	struct certificate *certificate;          /* genuine; NULL: none was shown */
+	bool known;                               /* the listener lets this caller in */
+	char own_address[CONNECTION_ADDRESS_MAX]; /* of our end of that */
+	int pidfd;      /* of the process that connected; -1: the kernel gives none */
+	bool peer_gone; /* it had ended before it was accepted */
+	int64_t accepted_unix_ns;
+	uint64_t accepted_boot_ns;
+	struct inside *inside, *inside_first; /* now, and when it was first known; or NULL */
+	struct look_inside *looking;          /* under way, or waiting; or NULL */
+	const char *not_told; /* why it is not known whether an identity fits; NULL: it is */
 	int fd;
 	struct MHD_Connection *mhd;
 	struct exchange *exchange; /* the request in progress, or NULL */
@@ -74,6 +95,7 @@ struct conn {
 
 enum exchange_state {
 	X_HEAD = 0, /* the request line has come */
+	X_CALLER,   /* it is looked at where the caller runs */
 	X_BODY,     /* an inspected body is being collected */
 	X_DRAIN,    /* refused; the upload is read and dropped before the answer */
 	X_LOOKUP,   /* the adapter's lookups are under way */
@@ -134,6 +156,7 @@ struct exchange {
 	enum exchange_state state;
 
 	char id[40];
+	struct signs signs;
 	struct canonical req;
 	struct backend_call call;
 	struct decision decision;
@@ -206,10 +229,13 @@ struct worker {
 	struct listener *listeners;
 	struct conn *conns;
 	unsigned conn_count;
-	struct tls_wire *wires; /* of callers that speak TLS */
+	struct tls_wire *wires;        /* of callers that speak TLS */
 	struct runtime_entry *runtime; /* listeners made at run time */
 	size_t runtime_count;          /* of these, without those that have ended */
 	bool listening;                /* was told to go, and not yet to stop */
+	struct look_inside *looks;     /* the newest first */
+	bool pumping;
+	struct inside_slot inside_recent[INSIDE_RECENT_MAX];
 	struct exchange *exchanges;
 	struct exchange *spare; /* kept for the next requests, linked by next */
 	unsigned spare_count;
@@ -255,7 +281,8 @@ void watcher_free(struct worker *w);
 /* connection.c */
 
 /* A head has come: on a listener that takes tokens it says who asks. */
-void connection_read_token(struct conn *c, const struct pair *headers, size_t count);
+void connection_read_token(struct exchange *x, const struct pair *headers, size_t count);
+void connection_recognise(struct conn *c, const struct signs *signs);
 void connection_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
 		       enum MHD_ConnectionNotificationCode code);
 void connection_give_up(struct conn *c); /* nothing more is taken from it */
@@ -266,7 +293,8 @@ void connection_wind_down(struct worker *w);
 /* fd is taken, whatever comes of it.  wire: what it leads to, or NULL. */
 int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
 		     struct tls_wire *wire, struct err *err);
-void connection_address(int fd, char out[CONNECTION_ADDRESS_MAX]); /* of a TCP peer, or "" */
+void connection_address(int fd, char out[CONNECTION_ADDRESS_MAX]);     /* of a TCP peer, or "" */
+void connection_own_address(int fd, char out[CONNECTION_ADDRESS_MAX]); /* of our end */
 
 /* tls_wire.c: callers that speak TLS, until they are connections, and what these lead to */
 struct wire_count {                    /* without a connection: shaking hands, or lingering */
@@ -316,6 +344,7 @@ void judge_name_fields(struct exchange *x);
 /* exchange.c: called by the front */
 struct exchange *exchange_create(struct conn *c, struct span target);
 void exchange_head(struct exchange *x, const struct raw_head *raw);
+void exchange_caller_known(struct exchange *x);                /* as far as it can be known */
 size_t exchange_upload(struct exchange *x, struct span piece); /* how much was taken */
 void exchange_upload_end(struct exchange *x);
 void exchange_hang_up(struct exchange *x);

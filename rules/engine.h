@@ -170,6 +170,9 @@ struct question {
  */
 struct jv engine_facts(struct arena *a, const struct question *q);
 
+/* The container that a caller runs in, as facts and records show it. */
+struct jv caller_tree(struct arena *a, const struct caller_container *c);
+
 /*
  * Asks the profile what should be filled in or tightened (its `harden` table).
  * Writes at most CHANGES_MAX; strings come from the arena.  -1: ERR_CONFIG or

@@ -244,7 +244,32 @@ const char *identity_method(const struct identity *who)
 {
 	if (who->cert)
 		return who->has_token ? "cert+token" : "cert";
-	return who->has_token ? "token" : who->has_cred ? "peercred" : "listener";
+	return who->has_token      ? "token"
+	       : who->by_container ? "container"
+	       : who->has_cred     ? "peercred"
+				   : "listener";
+}
+
+struct jv caller_tree(struct arena *a, const struct caller_container *c)
+{
+	struct jv out = jv_object(), *labels;
+
+	jv_set(a, &out, "id", jv_string(c->id));
+	jv_set(a, &out, "name", jv_string(c->name));
+	jv_set(a, &out, "image", jv_string(c->image));
+	jv_set(a, &out, "image_id", jv_string(c->image_id));
+	if (*c->owner)
+		jv_set(a, &out, "owner", jv_string(c->owner));
+	if (!c->label_count)
+		return out;
+	labels = jv_set(a, &out, "labels", jv_array());
+	for (size_t i = 0; i < c->label_count; i++) {
+		struct jv *one = jv_push(a, labels, jv_object());
+
+		jv_set(a, one, "name", jv_string(c->labels[i].name));
+		jv_set(a, one, "value", jv_string(c->labels[i].value));
+	}
+	return out;
 }
 
 static void add_names(struct arena *a, struct jv *to, const char *key, const char *const *names)
@@ -286,6 +311,8 @@ static void add_identity(struct arena *a, struct jv *facts, const struct identit
 		jv_set(a, id, "address", jv_string(who->address));
 	if (who->cert)
 		add_cert(a, id, who->cert);
+	if (who->container)
+		jv_set(a, id, "container", caller_tree(a, who->container));
 	if (!who->has_cred)
 		return;
 	jv_set(a, id, "uid", jv_int(who->uid));

@@ -118,6 +118,7 @@ const struct backend_ops backend_docker = {
 	.check = docker_check,
 	.undo = docker_undo,
 	.created = docker_created,
+	.caller = docker_caller,
 	.refusal = docker_refusal,
 	.running = docker_running,
 	.running_row = docker_running_row,

@@ -27,6 +27,7 @@
  *not used workload.c            a container's configuration -> facts, by concern: privileges.c
  *mounts.c paths.c networking.c limits.c isolation.c render.c              the request that is sent
  *	reply.c, hide.c       what of a reply crosses; hide.def is the table of what `redact` hides
+ *	caller.c networks.c   the container that a caller runs in
  *	docker.c              the table of these functions
  *
  * Every step_*() is run anew from the start each time answers arrive: it asks
@@ -86,6 +87,7 @@ extern const size_t docker_route_count;
 
 void docker_compile(struct docker_compiled *ret, const struct docker_route *from);
 int docker_route_call(struct backend *be, struct backend_call *call);
+enum step docker_caller(struct backend *be, struct caller_call *call);
 
 /* --- what the engine is --- */
 

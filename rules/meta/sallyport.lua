@@ -180,6 +180,8 @@
 ---| "operation" # the profile does not grant this operation
 ---| "rule" # a rule of the profile refused it
 ---| "identity_unknown" # the gate does not know who asks
+---| "container_unknown" # the gate does not know which container the caller runs in
+---| "container_unasked" # the gate could not find out which container the caller runs in
 ---| "profile_missing" # the profile of this caller is not loaded
 ---| "fact_unknown" # a fact that the profile needs is not known
 ---| "facts_too_large" # the request holds more facts than rules are given
@@ -287,11 +289,12 @@
 ---@field owner? string What its objects are labelled with.
 ---@field profile? string The trust profile that it is judged by.
 ---@field listener? string The socket where it came in.
----@field method? string By what it is known: token, cert, cert+token, peercred, or listener (by nothing of its own).
+---@field method? string By what it is known: token, cert, cert+token, container, peercred, or listener (by nothing of its own).
 ---@field address? string The address of a caller over TCP.
 ---@field cert? Fact.identity.cert
 ---@field uid? integer The user of the caller's process; absent over TCP.
 ---@field gid? integer Its group; absent over TCP.
+---@field container? Fact.identity.container
 
 ---@class Fact.identity.cert
 ---@field subject? string The subject of its TLS client certificate, for people: compare the names below.
@@ -301,6 +304,18 @@
 ---@field dns? string[] Its alternative names of hosts, without wildcards.
 ---@field uris? string[] Its alternative names that are URIs, such as SPIFFE ids.
 ---@field emails? string[] Its alternative names that are mail addresses.
+
+---@class Fact.identity.container
+---@field id? string The container that the caller runs in; this and what follows is absent for a process of the host, where it is not known, and on listeners that do not look.
+---@field name? string Its name.
+---@field image? string The reference that it was made from.
+---@field image_id? string The id of its image.
+---@field owner? string Who made it through the gate; absent if the operator did.
+---@field labels? Fact.identity.container.labels[]
+
+---@class Fact.identity.container.labels
+---@field name? string A label that it was given, of those that the listener's caller_labels and its identities name.
+---@field value? string Its value.
 
 ---@class Fact.object
 ---@field kind? string container, volume, network, image or exec: what it would be done to.

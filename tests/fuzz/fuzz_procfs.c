@@ -2,6 +2,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
+#include "proxy/cgroup.h"
 #include "proxy/procfs.h"
 
 #include <string.h>
@@ -31,6 +32,23 @@ static void check_mounts(struct span text)
 	HOLDS(!rest.len);
 }
 
+static void check_containers(struct span text)
+{
+	struct cgroup_ids ids;
+	enum cgroup_place place = cgroup_containers(text, &ids);
+
+	HOLDS(ids.count <= CGROUP_IDS_MAX);
+	HOLDS((place == CGROUP_INSIDE) <= (ids.count > 0));
+	for (size_t i = 0; i < ids.count; i++)
+		HOLDS(ids.id[i].len == CGROUP_ID_LEN && lies_in(ids.id[i], text));
+	/* Whoever is inside is within its own groups, and not within those of an empty text. */
+	for (size_t i = 0; place == CGROUP_INSIDE && i < ids.count; i++) {
+		cgroup_within(text, text, ids.id[i]);
+		HOLDS(!cgroup_within(text, (struct span){"", 0}, ids.id[i]));
+		HOLDS(!cgroup_within((struct span){"", 0}, text, ids.id[i]));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *a = arena_create(FUZZ_ARENA_BYTES);
@@ -49,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (procfs_limit(text, &limit))
 		HOLDS(limit >= PROCFS_UNLIMITED);
 	check_mounts(text);
+	check_containers(text);
 	arena_destroy(a);
 	return 0;
 }

@@ -274,14 +274,18 @@ def tls_context(folder, cert=None, version=None, ca="ca"):
 
 
 def connect(path, uid=None, seconds=10, tls=None):
-    """path: of a unix socket, tcp://127.0.0.1:PORT, or tls://... with a context."""
+    """path: of a unix socket, tcp://127.0.0.1:PORT, or tls://... with a context;
+    FROM@ before the host says which address it comes from."""
     tcp = str(path).startswith(("tcp://", "tls://"))
     sock = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
     sock.settimeout(seconds)
     try:
         with as_user(uid):
             if tcp:
-                host, port = str(path)[len("tcp://"):].rsplit(":", 1)
+                source, _, place = str(path)[len("tcp://"):].rpartition("@")
+                host, port = place.rsplit(":", 1)
+                if source:
+                    sock.bind((source, 0))
                 sock.connect((host, int(port)))
             else:
                 sock.connect(str(path))

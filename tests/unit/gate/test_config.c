@@ -203,8 +203,41 @@ static const struct {
 	{"identity without a sign in a list",
 	 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\"") "," NAMED(
 		 "listener", "two", "8", "\"socket\":\"/b\",\"identities\":[\"x\"]"),
-	 ":8: listener \"two\": identity 'x' has neither uid, gid, token nor cert: only 'as' can "
-	 "name it"},
+	 ":8: listener \"two\": identity 'x' has neither uid, gid, token, cert nor "
+	 "container: only 'as' can name it"},
+	{"a container that is none",
+	 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\",\"container\":\"traefik\""),
+	 ":7: identity \"x\": container: 'traefik' names no container: write \"name:NAME\", "
+	 "\"image:IMAGE\", \"label:NAME=VALUE\", \"id:\" and all 64 digits, or \"none\""},
+	{"made by somebody, and no container",
+	 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\",\"uid\":1,\"made_by\":\"a\""),
+	 ":7: identity \"x\": 'made_by' is of 'container', which is missing"},
+	{"made by somebody, and a process of the host",
+	 ALL "," NAMED("identity", "x", "7",
+		       "\"profile\":\"p\",\"container\":\"none\",\"made_by\":\"a\""),
+	 ":7: identity \"x\": 'made_by' is of containers, and this is none"},
+	{"a container, and an engine elsewhere",
+	 ALL
+	 "," NAMED("identity", "x", "7", "\"profile\":\"p\",\"container\":\"name:x\"") "," NAMED(
+		 "listener", "two", "8", "\"socket\":\"/b\",\"identities\":[\"x\"]"),
+	 ":8: listener \"two\": callers' containers can be told on the engine's own host alone: "
+	 "backend \"engine\" must say files = \"same_host\""},
+	{"nobody is looked at, and one is known by that",
+	 ALL
+	 "," NAMED("identity", "x", "7", "\"profile\":\"p\",\"container\":\"name:x\"") "," NAMED(
+		 "listener", "two", "8",
+		 "\"socket\":\"/b\",\"identities\":[\"x\"],\"containers\":false"),
+	 ":8: listener \"two\": containers = false, but identities are known by theirs"},
+	{"a process of the host, over TCP",
+	 ALL "," NAMED("identity", "x", "7", "\"profile\":\"p\",\"container\":\"none\"") "," NAMED(
+		 "listener", "two", "8", "\"tcp\":\"127.0.0.1:2375\",\"identities\":[\"x\"]"),
+	 ":8: listener \"two\": identity 'x' has neither token, cert nor container, and the "
+	 "kernel does not say which user a TCP connection comes from"},
+	{"a container, over TCP, with the engine elsewhere",
+	 ALL
+	 "," NAMED("identity", "x", "7", "\"profile\":\"p\",\"container\":\"name:x\"") "," NAMED(
+		 "listener", "two", "8", "\"tcp\":\"127.0.0.1:2375\",\"identities\":[\"x\"]"),
+	 ""},
 	{"everybody is one", AS, ""},
 	{"everybody is one who is recognised elsewhere, too",
 	 ALL "," NAMED("listener", "two", "8", "\"socket\":\"/b\",\"as\":\"ci\""), ""},
@@ -253,9 +286,9 @@ static const struct {
 	 ALL "," NAMED("identity", "x", "7", "\"uid\":\"nobody-here\",\"profile\":\"p\""),
 	 ":7: identity \"x\": uid must be a uid, or the name of a user of this host, not "
 	 "\"nobody-here\""},
-	{"identity of a later version",
-	 ALL "," NAMED("identity", "x", "7", "\"container\":\"t\",\"profile\":\"p\""),
-	 ":7: identity \"x\": 'container' is not in this version; leave it out"},
+	{"a listener of a later version",
+	 ALL "," NAMED("listener", "x", "7", "\"fd\":\"t\",\"otherwise\":\"p\""),
+	 ":7: listener \"x\": 'fd' is not in this version; leave it out"},
 	{"retention", LOG_WITH("\"retention\":{\"days\":365,\"bytes\":\"4GiB\"}"), ""},
 	{"retention in one word", LOG_WITH("\"retention\":\"forever\""), ""},
 	{"retention in another word", LOG_WITH("\"retention\":\"rotate\""),
@@ -344,9 +377,8 @@ static const struct {
 	 ":8: listener \"net\": 'mode' is of sockets: leave it out"},
 	{"tcp for a user",
 	 ALL "," NAMED("listener", "net", "8", "\"tcp\":\"127.0.0.1:1\",\"identities\":[\"ci\"]"),
-	 ":8: listener \"net\": identity 'ci' has neither token nor cert, and the kernel does not "
-	 "say "
-	 "which user a TCP connection comes from"},
+	 ":8: listener \"net\": identity 'ci' has neither token, cert nor container, and the "
+	 "kernel does not say which user a TCP connection comes from"},
 	{"neither socket nor tcp", ALL "," NAMED("listener", "net", "8", "\"otherwise\":\"p\""),
 	 ":8: listener \"net\": give 'socket' or 'tcp', one of them"},
 	{"nowhere for the status",
