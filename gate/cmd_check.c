@@ -2,6 +2,7 @@
 #include "gate/command.h"
 
 #include "gate/base/io.h"
+#include "gate/client_stub.h"
 #include "gate/explain.h"
 #include "gate/serve.h"
 #include "proxy/worker.h"
@@ -44,6 +45,25 @@ static int judge_file(struct worker *w, struct check_request *req, const char *n
 	return rc;
 }
 
+/* explain -- docker run ...: what the client itself would ask for. */
+static int judge_client(struct worker *w, struct check_request *req, const struct args *args)
+{
+	struct err err = {0};
+	struct buf text;
+	int rc;
+
+	buf_init(&text, REQUESTS_MAX);
+	rc = client_stub_run(args->rest, args->rest_count, &text, &err);
+	if (rc == 0) {
+		req->text = buf_span(&text);
+		rc = worker_check(w, req, &err);
+	}
+	if ((rc < 0 || rc == EXIT_CANNOT) && err.kind != ERR_NONE)
+		rc = command_failed(&err);
+	buf_fini(&text);
+	return rc;
+}
+
 /* The worse of two answers: could not, then no, then yes. */
 static int worse(int a, int b)
 {
@@ -74,7 +94,8 @@ static int open_and_judge(const struct proxy_conf *conf, struct check_request *r
 
 	if (!w)
 		return command_failed(&err);
-	answer = judge_all(w, req, args);
+	answer =
+		args->dashes && req->explain ? judge_client(w, req, args) : judge_all(w, req, args);
 	worker_close(w);
 	return answer;
 }

@@ -258,7 +258,7 @@ int command_parse(const struct command *c, int argc, char *const *argv, struct a
 		if (plain)
 			rc = parse_plain(c, word, ret, err);
 		else if (strcmp(word, "--") == 0)
-			plain_only = true;
+			plain_only = true, ret->dashes = ret->rest_count == 0;
 		else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
 			ret->help = true;
 		else

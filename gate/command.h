@@ -36,6 +36,7 @@ struct args {
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */
 	size_t rest_count;
+	bool dashes; /* the plain arguments stood behind "--" */
 
 	const char *owner, *filter, *kind, *backend; /* adopt */
 	bool dry_run;

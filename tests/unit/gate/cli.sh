@@ -4,6 +4,7 @@ set -eu
 program=$1 failed=0
 dir=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-cli-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
+export TMPDIR="$dir"
 mkdir "$dir/profiles"
 cat > "$dir/profiles/reader.lua" <<'END'
 return profile "reader" { doc = "Reads.", operations = { "read" } }
@@ -88,4 +89,35 @@ expect 1 "g.sock" health --config "$dir/gate.lua"
 expect 2 "no listener is called 'man'.*did you mean 'main'" health --config "$dir/gate.lua" --listener man
 expect 1 "e.sock: No such file" doctor --config "$dir/gate.lua"
 expect 1 '"level":"weak"' doctor --json --config "$dir/gate.lua"
+# explain -- CLIENT ...: what the client asks for is caught, and judged; nothing reaches an engine.
+cat > "$dir/client.py" <<'END'
+import http.client, json, os, socket, sys
+class Engine(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(os.environ["DOCKER_HOST"].removeprefix("unix://"))
+engine = Engine("x")
+def ask(method, path, body=None):
+    engine.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"} if body else {})
+    reply = engine.getresponse()
+    return reply.status, reply.read()
+for step in sys.argv[1:]:
+    if step == "ping":
+        assert ask("HEAD", "/_ping")[0] == 200 and ask("GET", "/v1.41/version")[0] == 200
+    elif step == "list":
+        assert ask("GET", "/v1.41/containers/json?all=1") == (200, b"[]")
+    elif step == "run":
+        ask("POST", "/v1.41/containers/create", {"Image": "alpine", "HostConfig": {"Privileged": True}})
+        ask("POST", "/v1.41/containers/prune")  # nobody answers any more
+    elif step == "hang":
+        engine.connect(); engine.sock.recv(1)
+END
+expect 0 "GET /v1.41/containers/json" explain $judged -- python3 "$dir/client.py" ping list
+expect 1 "container.create (launch)" explain $judged -- python3 "$dir/client.py" ping list run
+if grep -q prune "$dir/out"; then echo "a client goes on after it was refused"; failed=1; fi
+expect 2 "asked the engine for nothing" explain $judged -- python3 "$dir/client.py" ping
+expect 2 "cannot be run: is it installed" explain $judged -- "$dir/no-client" run
+expect 2 "No such file" check $judged -- "$dir/no-request"
+[ -z "$(find "$dir" -name 'sallyport-??????')" ] || { echo "a socket is left behind"; failed=1; }
+
 exit $failed
