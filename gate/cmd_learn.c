@@ -121,8 +121,9 @@ static void put_questions(struct buf *out, const struct needs *n)
 
 static void compose(struct buf *out, const struct needs *n, const char *dir)
 {
-	static const char *const lists[] = {"images",       "mounts",  "networks", "ports",
-					    "capabilities", "restart", "labels",   "log_drivers"};
+	static const char *const lists[] = {"images",      "local_images", "mounts",  "networks",
+					    "ports",       "capabilities", "restart", "labels",
+					    "log_drivers", "opaque"};
 
 	buf_printf(
 		out,
@@ -138,6 +139,7 @@ static void compose(struct buf *out, const struct needs *n, const char *dir)
 	put_switch(out, n, "movable_mounts",
 		   "others can move these directories; can only root write above them?");
 	put_switch(out, n, "healthchecks", "are health checks needed?");
+	put_switch(out, n, "own_images", "should it run what it builds?");
 	put_launches(out, n);
 	put_questions(out, n);
 	buf_puts(out, "}\n");

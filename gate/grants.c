@@ -6,6 +6,7 @@ enum how {
 	HOW_NONE = 0,
 	HOW_OPERATION,
 	HOW_IMAGE,
+	HOW_LOCAL,
 	HOW_MOUNT,
 	HOW_PORT,
 	HOW_LIMITS,
@@ -37,7 +38,7 @@ static void put_quoted(struct buf *out, const char *s)
 	buf_puts(out, "\"");
 }
 
-static enum grants_answer put_image(const struct jv *facts, struct buf *out)
+static enum grants_answer put_image(const struct jv *facts, const char *setting, struct buf *out)
 {
 	const struct jv *image = jv_path(facts, "workload.image");
 	const char *name, *tag, *digest;
@@ -53,7 +54,7 @@ static enum grants_answer put_image(const struct jv *facts, struct buf *out)
 		digest = tag;
 		tag = "";
 	}
-	buf_puts(out, "images = { \"");
+	buf_printf(out, "%s = { \"", setting);
 	buf_printf(out, "%s%s%s%s%s\" },", name, *tag ? ":" : "", tag, *digest ? "@" : "", digest);
 	return GRANTS_LINE;
 }
@@ -165,7 +166,14 @@ enum grants_answer grants_line(const struct jv *facts, const char *op, const str
 		buf_printf(out, "operations = { \"%s\" },", op);
 		return GRANTS_LINE;
 	case HOW_IMAGE:
-		return put_image(facts, out);
+		return put_image(facts, "images", out);
+	case HOW_LOCAL:
+		/* What the caller built is granted at once. */
+		if (jv_true(jv_path(facts, "workload.image"), "mine")) {
+			buf_puts(out, "own_images = true,");
+			return GRANTS_LINE;
+		}
+		return put_image(facts, "local_images", out);
 	case HOW_MOUNT:
 		return put_mount(facts, violation, out);
 	case HOW_PORT:

@@ -45,16 +45,30 @@ static void need_text(struct needs *n, const struct recorded *r, const char *set
 
 /* --- what a request names --- */
 
+/* What was made, loaded or only named on that machine: it came from no registry. */
+static bool is_local(const struct jv *image)
+{
+	const struct jv *digests = jv_get(image, "digests");
+
+	return digests && digests->kind == JV_ARRAY && !digests->count &&
+	       jv_true(image, "present") && !*jv_str(image, "digest", "");
+}
+
 static void need_image(struct needs *n, const struct recorded *r, const struct jv *image)
 {
 	const char *name = jv_str(image, "name", ""), *tag = jv_str(image, "tag", "");
 	const char *digest = jv_str(image, "digest", "");
 	const struct jv *names = jv_get(image, "names");
+	const char *setting = is_local(image) ? "local_images" : "images";
 	char full[1024];
 
+	if (jv_true(image, "mine")) {
+		need(n, r, "own_images", "true");
+		return;
+	}
 	if (jv_true(image, "by_id")) {
 		if (names && names->kind == JV_ARRAY && names->count)
-			need_text(n, r, "images", names->items[0].str.at);
+			need_text(n, r, setting, names->items[0].str.at);
 		else
 			need(n, r, "", "an image that has no name was used by its id");
 		return;
@@ -67,7 +81,7 @@ static void need_image(struct needs *n, const struct recorded *r, const struct j
 	}
 	snprintf(full, sizeof(full), "%s%s%s%s%s", name, *tag ? ":" : "", tag, *digest ? "@" : "",
 		 digest);
-	need_text(n, r, "images", full);
+	need_text(n, r, setting, full);
 }
 
 static void need_mount(struct needs *n, const struct recorded *r, const struct jv *mount)
@@ -196,6 +210,8 @@ static void add_facts(struct needs *n, const struct recorded *r)
 	const struct jv *w = jv_get(r->facts, "workload");
 	const struct jv *network = jv_get(w, "network");
 
+	if (*jv_str(w, "opaque", ""))
+		need_text(n, r, "opaque", jv_str(w, "opaque", ""));
 	need_image(n, r, jv_get(w, "image"));
 	need_image(n, r, jv_get(w, "pull"));
 	each(n, r, jv_get(w, "images"), need_image);
