@@ -139,8 +139,10 @@ static int examine(const struct config *config, bool json)
 		return EXIT_CANNOT;
 	doctor_host(&f);
 	doctor_engines(&f);
-	if (config)
+	if (config) {
 		doctor_config(&f);
+		doctor_tls(&f);
+	}
 	for (size_t i = 0; i < f.count; i++) {
 		if (f.list[i].level == FINDING_WEAK)
 			answer = EXIT_NO;

@@ -33,6 +33,7 @@ void finding_add(struct findings *f, enum finding_level level, const char *why, 
 
 void doctor_host(struct findings *f);    /* kernel, users, who runs the gate */
 void doctor_engines(struct findings *f); /* sockets, who can open them, runtimes */
+void doctor_tls(struct findings *f);     /* certificates of listeners */
 void doctor_config(struct findings *f);  /* what the configuration leaves open */
 
 #endif

@@ -1,5 +1,7 @@
 #include "proxy/tls_server.h"
 
+#include "gate/base/clock.h"
+
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdio.h>
@@ -21,9 +23,11 @@ struct tls_server {
 	gnutls_certificate_credentials_t credentials;
 	gnutls_priority_t priority;
 	bool wants, demands; /* a client's certificate */
+	int64_t crl_until;   /* when the first list grows too old; the library does not look */
 };
 
 struct tls_session {
+	const struct tls_server *server;
 	gnutls_session_t session;
 	enum tls_fault refused; /* what the verification found */
 	char why[WHY_MAX];
@@ -115,8 +119,9 @@ static int set_trust(struct tls_server *t, const struct tls_files *files, enum t
 	if (!crl.size)
 		return 0;
 	rc = gnutls_certificate_set_x509_crl_mem(t->credentials, &crl, GNUTLS_X509_FMT_PEM);
-	return rc <= 0 ? wrong(err, ret_file, TLS_CRL, rc < 0 ? rc : GNUTLS_E_BASE64_DECODING_ERROR)
-		       : 0;
+	if (rc <= 0 || tls_crl_until(files->text[TLS_CRL], &t->crl_until) < 0)
+		return wrong(err, ret_file, TLS_CRL, rc < 0 ? rc : GNUTLS_E_BASE64_DECODING_ERROR);
+	return 0;
 }
 
 struct tls_server *tls_server_open(const struct tls_files *files, enum tls_file *ret_file,
@@ -124,6 +129,8 @@ struct tls_server *tls_server_open(const struct tls_files *files, enum tls_file 
 {
 	struct tls_server *t = calloc(1, sizeof(*t));
 
+	if (t)
+		t->crl_until = INT64_MAX;
 	*ret_file = TLS_CERT;
 	if (!t) {
 		err_sys(err, "allocate the credentials of a listener");
@@ -188,6 +195,27 @@ int tls_dates_read(struct span pem, struct tls_dates *ret)
 	return count > 0 ? 0 : -1;
 }
 
+int tls_crl_until(struct span pem, int64_t *ret)
+{
+	const gnutls_datum_t text = datum(pem);
+	gnutls_x509_crl_t *list = NULL;
+	unsigned count = 0;
+	int64_t first = INT64_MAX;
+
+	if (gnutls_x509_crl_list_import2(&list, &count, &text, GNUTLS_X509_FMT_PEM, 0) < 0)
+		return -1;
+	for (unsigned i = 0; i < count; i++) {
+		int64_t until = gnutls_x509_crl_get_next_update(list[i]);
+
+		if (until >= 0 && until < first) /* -1: it does not say */
+			first = until;
+		gnutls_x509_crl_deinit(list[i]);
+	}
+	gnutls_free(list);
+	*ret = first;
+	return count > 0 ? 0 : -1;
+}
+
 /* --- sessions --- */
 
 /* Of several faults the one that tells the most. */
@@ -212,6 +240,11 @@ static void say_status(struct tls_session *s, unsigned status)
 	gnutls_free(text.data);
 }
 
+static bool is_too_old(int64_t until)
+{
+	return (uint64_t)until < clock_unix_ns() / 1000000000;
+}
+
 /* Anything but 0 ends the handshake. */
 static int verify(gnutls_session_t session)
 {
@@ -233,6 +266,11 @@ static int verify(gnutls_session_t session)
 		return -1;
 	}
 	s->refused = fault_of_status(status);
+	if (s->refused == TLS_FINE && is_too_old(s->server->crl_until)) {
+		s->refused = TLS_BAD_CERTIFICATE;
+		snprintf(s->why, sizeof(s->why), "the list of revoked certificates is too old");
+		return -1;
+	}
 	if (s->refused == TLS_FINE)
 		return 0;
 	say_status(s, status);
@@ -249,6 +287,7 @@ struct tls_session *tls_session_open(struct tls_server *t, int fd)
 		free(s);
 		return NULL;
 	}
+	s->server = t;
 	gnutls_session_set_ptr(s->session, s);
 	if (gnutls_priority_set(s->session, t->priority) < 0 ||
 	    gnutls_credentials_set(s->session, GNUTLS_CRD_CERTIFICATE, t->credentials) < 0) {

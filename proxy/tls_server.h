@@ -45,6 +45,7 @@ struct tls_dates {
 	bool weak_key, weak_signature;
 };
 int tls_dates_read(struct span pem, struct tls_dates *ret);
+int tls_crl_until(struct span pem, int64_t *ret); /* the first of its lists to grow too old */
 
 /* --- sessions: one a connection; used by tls_wire.c alone --- */
 

@@ -99,6 +99,7 @@ def make(folder, uid=None):
     ca, other = Authority(folder, "ca"), Authority(folder, "other-ca")
     for name in ("server", "renewed"):
         ca.issue(name, ["gate"], ["dns:localhost", "ip:127.0.0.1"], use="server")
+    ca.issue("soon", ["gate"], ["dns:localhost"], use="server", ends=10.5)
     ca.issue("elsewhere", ["gate"], ["dns:elsewhere.example"], use="server")
     ca.issue("alice", ["alice"])
     ca.issue("ci", [], ["dns:CI.example", "uri:spiffe://example/ci", "email:ci@Example.org"])

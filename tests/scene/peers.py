@@ -446,6 +446,19 @@ class Client(Peer):
             return
         raise Trouble(f"let in: {got!r}")
 
+    def do_renegotiate(self, args, _):
+        """renegotiate: another handshake on a connection of TLS 1.2 ends it; needs cert="""
+        files = f"{self.stage.values['tls']}/{self.cert}"
+        done = subprocess.run(
+            ["openssl", "s_client", "-tls1_2", "-connect", str(self.path)[len("tls://"):], "-CAfile",
+             f"{self.stage.values['tls']}/ca.pem", "-cert", f"{files}.pem", "-key", f"{files}.key"],
+            input="R\nGET /_ping HTTP/1.0\r\n\r\n", capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.stage.note(self.who, shown(done.stdout[-200:] + done.stderr[-600:], 1000))
+        if "RENEGOTIATING" not in done.stderr + done.stdout:
+            raise Trouble("openssl did not renegotiate")
+        if "200 OK" in done.stdout:
+            raise Trouble("let in behind a renegotiation")
+
     def do_serial(self, args, _):
         """serial NAME: the gate showed this certificate"""
         shown = self.stream.sock.tls.getpeercert(binary_form=True)
