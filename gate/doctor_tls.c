@@ -78,8 +78,7 @@ static void check_crl(struct findings *f, const char *listener, struct span pem)
 	if (tls_crl_until(pem, &until) < 0)
 		return;
 	if (until < now_s())
-		finding_add(f, FINDING_WEAK,
-			    "No client certificate is accepted.",
+		finding_add(f, FINDING_WEAK, "No client certificate is accepted.",
 			    "Fetch a new list, and say `sallyport reload`.",
 			    "listener '%s': tls.crl is older than it says it may be", listener);
 }
