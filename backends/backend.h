@@ -108,9 +108,10 @@ enum intake {
 };
 
 enum lookup_kind {
-	LOOKUP_GET = 0, /* GET target from the service */
-	LOOKUP_PATH,    /* ask the resolver what a host path is */
-	LOOKUP_PROCESS  /* ask the resolver what runs under a pid that the service named */
+	LOOKUP_GET = 0,   /* GET target from the service */
+	LOOKUP_PATH,      /* ask the resolver what a host path is */
+	LOOKUP_PROCESS,   /* ask the resolver what runs under a pid that the service named */
+	LOOKUP_REMEMBERED /* ask the gate what it was that the caller took away under a name */
 };
 
 /*
@@ -121,9 +122,9 @@ enum lookup_kind {
 struct lookup {
 	enum lookup_kind kind;
 	const char *target; /* GET: path and query as sent; PATH: an absolute, cleaned path;
-			       PROCESS: the lines of proxy/resolve.h */
+			       PROCESS: the lines of proxy/resolve.h; REMEMBERED: the name */
 	const char *table;  /* "info", "version", "images", "containers", "volumes", "networks",
-			       "execs", "files" */
+			       "execs", "files", "updates" */
 	const char *key;    /* "" for info and version */
 
 	bool answered;
@@ -133,6 +134,8 @@ struct lookup {
 	struct jv body; /* parsed JSON; PATH, PROCESS: see proxy/resolve.h; JV_NULL if there is none
 			 */
 };
+
+#define SEAL_KEY_BYTES 32
 
 #define LOOKUPS_MAX 64 /* in one step */
 #define STEPS_MAX   8  /* times step() may ask */
@@ -222,6 +225,9 @@ struct backend_call {
 	bool offline; /* `check --facts`: nothing that was cached from a live service counts */
 	bool sees_processes; /* what the service starts can be looked at: LOOKUP_PROCESS */
 	bool wants_attested; /* the profile takes nothing for granted that was not seen */
+	bool updates; /* containers are judged beside those that they replace: rules/update_priv.h
+		       */
+	const unsigned char *seal_key; /* SEAL_KEY_BYTES, for the facts below "sealed"; or NULL */
 
 	/* set by route() */
 	enum operation op;
@@ -243,6 +249,10 @@ struct backend_call {
 		const char *text;
 	} warnings[16]; /* fields that were dropped */
 	size_t warning_count;
+	struct jv replaces;    /* updates: the container that is replaced, or that is taken away
+				  and would come again: {id,name,owner,by,loses,workload}; JV_NULL
+				  if there is none */
+	bool remembers;        /* ... and is to be remembered under its name */
 	struct jv attestation; /* set by check() of what was started, for the record: FORMAT.md;
 				  JV_NULL if nothing was */
 

@@ -8,6 +8,7 @@
 #include "proxy/metrics.h"
 #include "proxy/quotas.h"
 #include "proxy/rates.h"
+#include "proxy/updates.h"
 #include "proxy/watched.h"
 
 #include <errno.h>
@@ -151,7 +152,8 @@ static int serve(struct serve *s, struct err *err)
 	s->quotas = quotas_create(err);
 	s->metrics = metrics_create(err);
 	s->watched = watched_create(err);
-	if (!s->rates || !s->quotas || !s->metrics || !s->watched)
+	s->updates = updates_create(s->loaded->config.updates, err);
+	if (!s->rates || !s->quotas || !s->metrics || !s->watched || !s->updates)
 		return -1;
 	rc = serve_open_sockets(s, err);
 	if (rc == 0)

@@ -52,6 +52,7 @@ struct config {
 	struct conf_listener *listeners;  /* proxy.listeners, to set their descriptors */
 	struct conf_identity *identities; /* proxy.identities */
 	struct conf_backend *backends;    /* proxy.backends */
+	const char *updates;              /* the file that remembers; "" if there is none */
 	const char *ledger;               /* of adopted objects; "" if there is none */
 	struct config_access *access;     /* one a listener */
 	struct config_engine *engines;    /* one a backend */

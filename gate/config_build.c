@@ -150,6 +150,9 @@ static int build_own(struct building *b, struct err *err)
 	config_entry_at(b->entries, b->path, "adopted", 0, &e);
 	b->to->ledger = jv_str(e.value, "ledger", "");
 	e.value = NULL;
+	config_entry_at(b->entries, b->path, "updates", 0, &e);
+	b->to->updates = jv_str(e.value, "memory", "");
+	e.value = NULL;
 	config_entry_at(b->entries, b->path, "self", 0, &e);
 	b->to->proxy.self = jv_str(e.value, "container", "");
 	return 0;

@@ -127,6 +127,8 @@ const char *const *protected_paths(const struct config *c, struct arena *a)
 		add(&l, c->admin.sockets);
 	if (*c->admin.state)
 		add(&l, c->admin.state);
+	if (c->updates && *c->updates)
+		add(&l, c->updates);
 	if (c->ledger && *c->ledger)
 		add(&l, c->ledger);
 	for (size_t i = 0; i < c->proxy.backend_count; i++)

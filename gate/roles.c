@@ -53,6 +53,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.replaces = supervisor_predecessor();
 	conf.rates = s->rates;
 	conf.quotas = s->quotas;
+	conf.updates = s->updates;
 	conf.metrics = s->metrics;
 	conf.watched = s->watched;
 	allow_for(&conf);

@@ -135,6 +135,7 @@ struct proxy_conf {
 	struct watched *watched; /* shared by workers and watchers: what engines were asked for */
 	struct rates *rates;     /* shared by all workers; NULL: none are kept (`check`) */
 	struct quotas *quotas;   /* likewise */
+	struct updates *updates; /* as rates */
 	const char *generation;  /* hash of the bundle */
 	const char *replaces; /* how the worker before this one was lost, for the log; "" or NULL:
 				 none was */

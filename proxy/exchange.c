@@ -5,6 +5,7 @@
  */
 #include "gate/base/clock.h"
 #include "gate/base/uuid.h"
+#include "proxy/updates.h"
 #include "proxy/worker_priv.h"
 
 #include <stdio.h>
@@ -286,6 +287,9 @@ void exchange_prepare_call(struct exchange *x)
 	call->own_socket = own_socket(x);
 	call->now_ms = x->worker->loop.now_ms;
 	call->sees_processes = x->service->conf->sees_files;
+	call->updates = x->profile && profile_updates(x->profile) > 0;
+	if (x->worker->conf->updates)
+		call->seal_key = updates_seal_key(x->worker->conf->updates);
 	call->wants_attested = x->profile && profile_wants_attested(x->profile);
 	call->offline = check_facts(x->worker) != NULL;
 }

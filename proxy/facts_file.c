@@ -160,6 +160,8 @@ void check_lookup(struct worker *w, struct lookup *l, struct arena *a)
 		}
 		return;
 	}
+	if (!entry && l->kind == LOOKUP_REMEMBERED)
+		l->status = 404; /* nothing is remembered but what the file says */
 	if (!entry)
 		return;
 	l->status = entry->kind == JV_NULL ? 404 : 200;

@@ -6,6 +6,7 @@
 #include "gate/base/clock.h"
 #include "proxy/decide.h"
 #include "proxy/rates.h"
+#include "proxy/updates.h"
 #include "proxy/worker_priv.h"
 
 #include <stdio.h>
@@ -125,6 +126,7 @@ static void make_facts(struct exchange *x)
 		.backend = x->service->conf->name,
 		.workload = &x->call.workload.facts,
 		.quota = quota_facts(x),
+		.replaces = &x->call.replaces,
 		.now = x->judged_at,
 	};
 	struct question full = q;
@@ -281,6 +283,36 @@ static void refuse_unattested(struct exchange *x)
 	exchange_deny(x);
 }
 
+/*
+ * What is taken away is remembered before it is: whatever dies meanwhile, it can
+ * be made again.  What cannot be remembered stays.
+ */
+static int remember(struct exchange *x)
+{
+	const struct updates_key key = {&x->conn->who, x->service->conf->name,
+					jv_str(&x->call.replaces, "name", "")};
+	struct updates *table = x->worker->conf->updates;
+	struct jv kept = x->call.replaces;
+	struct buf text;
+	bool done;
+
+	if (!x->call.remembers || !table)
+		return 0;
+	jv_set(x->arena, &kept, "at", jv_int(x->judged_at));
+	buf_init(&text, UPDATES_TEXT_MAX);
+	jv_write(&text, &kept);
+	done = !buf_spent(&text) && !arena_spent(x->arena) &&
+	       updates_put(table, &key, buf_span(&text), x->judged_at, profile_updates(x->profile));
+	buf_fini(&text);
+	if (done)
+		return 0;
+	x->permitted = false;
+	exchange_refuse(x, REASON_update_would_not_return, "",
+			"the gate has no room to remember what this container was, so it is not "
+			"taken away");
+	return -1;
+}
+
 void exchange_judge(struct exchange *x)
 {
 	struct judgement j = {.engine = x->worker->rules,
@@ -322,7 +354,7 @@ void exchange_judge(struct exchange *x)
 		x->permitted = false;
 		*violations_add(&x->call.refused, x->call.instead.reason) = x->call.instead;
 		exchange_deny(x);
-	} else if (quota_take(x) && take_rates(x) == 0) {
+	} else if (remember(x) == 0 && quota_take(x) && take_rates(x) == 0) {
 		record_and_forward(x);
 	}
 }

@@ -3,7 +3,9 @@
  * or, in `sallyport check --facts`, from the facts file.  All lookups of one
  * step run side by side.
  */
+#include "gate/base/clock.h"
 #include "proxy/resolve.h"
+#include "proxy/updates.h"
 #include "proxy/worker_priv.h"
 
 #include <stdio.h>
@@ -135,6 +137,16 @@ static bool start_question(struct exchange *x, struct lookup_run *run, int *ret_
 	return true;
 }
 
+/* What this caller took away under a name; 404 if nothing is remembered. */
+static int recall(struct exchange *x, struct lookup_run *run)
+{
+	const struct updates_key key = {&x->conn->who, x->service->conf->name, run->lookup->target};
+	struct updates *table = x->worker->conf->updates;
+	int64_t now = (int64_t)(clock_unix_ns() / 1000000000);
+
+	return table && updates_get(table, &key, now, &run->body) ? 200 : 404;
+}
+
 static void start_one(struct exchange *x, struct lookup_run *run)
 {
 	int status = 0;
@@ -143,6 +155,11 @@ static void start_one(struct exchange *x, struct lookup_run *run)
 	if (check_facts(x->worker)) {
 		check_lookup(x->worker, run->lookup, x->arena);
 		x->runs_open--;
+		return;
+	}
+	if (run->lookup->kind == LOOKUP_REMEMBERED) {
+		status = recall(x, run);
+		answered(run, status);
 		return;
 	}
 	later = run->lookup->kind == LOOKUP_GET ? start_get(x, run)

@@ -149,6 +149,9 @@ bool profile_wants_attested(const struct profile *p);       /* isolation = { att
 enum isolation profile_minimum(const struct profile *p);    /* isolation = { min = ... } */
 enum running profile_running(const struct profile *p);      /* what `running` says */
 
+/* update: seconds for which what is taken away is remembered; 0: it is no profile for updates. */
+int64_t profile_updates(const struct profile *p);
+
 /* All settings as they hold: completed, within what a parent grants.  Belongs to the engine. */
 const struct jv *profile_settings(const struct profile *p);
 
@@ -163,10 +166,14 @@ struct question {
 	const struct jv *object;   /* {kind,id,name,mine}; NULL if none */
 	const struct jv *workload; /* workload facts; NULL or JV_NULL if none */
 	const struct jv *quota;    /* {used,asked,by}: quota.def; NULL if nothing was counted */
+	const struct jv *replaces; /* the container that it replaces, or that would come again:
+				      {id,name,owner,by,at,loses,workload}; NULL if none */
 	int64_t now; /* seconds since 1970, read once for the decision; 0: not known */
 };
 
-/* {"operation":{...},"identity":{...},"backend":"...","object":{...},"workload":{...},"quota":{...},"now":N}
+/*
+ * {"operation":{...},"identity":{...},"backend":"...","object":{...},"workload":{...},
+ * "quota":{...},"replaces":{...},"now":N}
  */
 struct jv engine_facts(struct arena *a, const struct question *q);
 

@@ -86,6 +86,7 @@ struct profile {
 	enum rule_mode mode;
 	struct reach reach;
 	bool hardens, wants_attested;
+	const struct jv *update;                     /* the setting; NULL if there is none */
 	unsigned hides;                              /* enum hide */
 	const struct item *items[PROFILE_ITEMS_MAX]; /* rules, the parent's first */
 	int setting_lines[SETTINGS_MAX];
@@ -117,6 +118,9 @@ struct judging {
 	bool excepting;                             /* the `when` of an exception runs */
 	bool held_off;                              /* no exception holds */
 	const struct item *alone;                   /* only this rule runs */
+	const struct violations *update; /* what is wrong with it as an update, or NULL */
+	bool keeps; /* what standard checks find was there in the container that is replaced */
+	size_t kept_count; /* ... and was found */
 
 	struct change *changes;
 	size_t change_count;
@@ -173,6 +177,7 @@ int saying_ask(lua_State *lua);
 int saying_warn(lua_State *lua);
 int saying_refuse(lua_State *lua); /* standard checks only, as the next */
 int saying_change(lua_State *lua);
+int saying_refuse_update(lua_State *lua);
 
 /* Whether a value that a rule returned is one of those that mean something: nil, or deny(...). */
 bool saying_is_verdict(lua_State *lua, int index);

@@ -20,6 +20,7 @@ static const char *const known[] = {
 #include "rules/settings.def"
 #undef SETTING
 	"workload",
+	"update.within.fresh.privileged.changes.moves.from.to",
 	"isolation.min.runtimes.attested",
 	"limits.memory.nano_cpus.pids",
 #define QUOTA(id, setting, fact, unit, of, doc) fact,
@@ -336,6 +337,8 @@ struct jv engine_facts(struct arena *a, const struct question *q)
 		jv_set(a, &facts, "workload", *q->workload);
 	if (q->quota && q->quota->kind != JV_NULL)
 		jv_set(a, &facts, "quota", *q->quota);
+	if (q->replaces && q->replaces->kind != JV_NULL)
+		jv_set(a, &facts, "replaces", *q->replaces);
 	if (q->now > 0)
 		jv_set(a, &facts, "now", jv_int(q->now));
 	return facts;

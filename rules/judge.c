@@ -2,9 +2,11 @@
 
 #include "rules/heap_priv.h"
 #include "rules/library_priv.h"
+#include "rules/update_priv.h"
 
 #include <assert.h>
 #include <lauxlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- under sandbox_call(): a Lua error leaves these by longjmp, so they own nothing --- */
@@ -53,7 +55,8 @@ static void run_item(lua_State *lua, struct judging *call, const struct item *it
 	if (!t)
 		return;
 	t->outcome = outcome_of(call, &before);
-	if (t->outcome == OUTCOME_PASSED && call->decision->excepted_count > excepted)
+	if (t->outcome == OUTCOME_PASSED &&
+	    (call->decision->excepted_count > excepted || call->kept_count > before.kept_count))
 		t->outcome = OUTCOME_SOFTENED;
 	else if (t->outcome == OUTCOME_PASSED && call->decision->warning_count > warned)
 		t->outcome = OUTCOME_WARNED;
@@ -67,6 +70,11 @@ enum rule_mode judging_mode(const struct judging *call, const struct item *it)
 		return it->mode;
 	return it->is_check ? (enum rule_mode)call->profile->check_modes[it->index]
 			    : call->profile->mode;
+}
+
+static bool is_update(const struct item *it)
+{
+	return it->is_check && strcmp(it->name, "update") == 0;
 }
 
 static bool applies(const struct judging *call, const struct item *it)
@@ -271,6 +279,128 @@ int rule_run_alone(struct engine *eng, const struct profile *p, const struct ite
 	return run(eng, alone_protected, &call, err);
 }
 
+/* --- updates --- */
+
+/* Where the check of updates only looks on, the others judge as ever. */
+static bool is_enforced(const struct engine *eng, const struct judging *call)
+{
+	for (size_t i = 0; i < eng->check_count; i++)
+		if (is_update(&eng->items[i]))
+			return judging_mode(call, &eng->items[i]) == MODE_ENFORCE;
+	return false;
+}
+
+static int weigh_update(const struct engine *eng, struct judging *call)
+{
+	struct violations *faults;
+
+	if (!call->profile->update || !update_compares(call->op))
+		return 0;
+	faults = arena_take(call->arena, sizeof(*faults));
+	if (!faults)
+		return -1;
+	*faults = update_faults(call->facts, call->profile->update, call->op, call->arena);
+	call->update = faults;
+	call->keeps = jv_get(call->facts, "replaces") && (!faults->count || is_enforced(eng, call));
+	return 0;
+}
+
+static const char *put_together(struct arena *a, const char *text, const struct violation *why)
+{
+	char both[400];
+	const char *copy, *said = *why->text ? why->text : reason_what(why->reason);
+
+	snprintf(both, sizeof(both), "%s: %.60s: %.240s", text, reason_name(why->reason), said);
+	copy = arena_strndup(a, both, strlen(both));
+	return copy ? copy : "";
+}
+
+static void refuse_to_part(struct judging *call, struct violations *ret,
+			   const struct violation *why)
+{
+	struct violation *v = violations_add(ret, REASON_update_would_not_return);
+
+	v->rule = "update";
+	v->field = why->field;
+	v->value = why->value;
+	v->text = put_together(call->arena, reason_what(REASON_update_would_not_return), why);
+	v->hint = "";
+}
+
+/* What would be deleted with it, and no re-creation brings back. */
+static bool loses_something(struct judging *call, struct violations *ret)
+{
+	const struct jv *loses = jv_path(call->facts, "replaces.loses");
+	bool any = loses && loses->kind == JV_ARRAY && loses->count;
+	struct violation why = {.reason = REASON_update_would_not_return,
+				.field = "mounts",
+				.value = "",
+				.text = "its volumes without a name would be deleted with it"};
+
+	if (any && loses->items[0].kind == JV_STRING)
+		why.value = loses->items[0].str.at;
+	if (any)
+		refuse_to_part(call, ret, &why);
+	return any;
+}
+
+static bool is_absent_image(struct judging *call, struct violations *ret)
+{
+	const struct jv *present = jv_path(call->facts, "workload.image.present");
+	struct violation why = {
+		.reason = REASON_image_absent, .field = "image.given", .value = "", .text = ""};
+
+	if (present && present->kind == JV_BOOL && present->b)
+		return false;
+	why.value = jv_str(jv_path(call->facts, "workload.image"), "given", "");
+	refuse_to_part(call, ret, &why);
+	return true;
+}
+
+/*
+ * What takes a container away is judged as if its re-creation came now.  0, or
+ * -1 when that could not be judged.
+ */
+static int judge_return(struct engine *eng, struct judging *call, struct violations *ret,
+			struct err *err)
+{
+	struct violation unknown = {
+		.reason = REASON_fact_unknown, .field = "workload", .value = "", .text = ""};
+	struct decision *again = arena_take(call->arena, sizeof(*again));
+	struct engine_trace *trace = eng->trace;
+	struct jv facts;
+	int result;
+
+	if (!again)
+		return err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
+	if (!jv_get(call->facts, "replaces") || !jv_get(call->facts, "workload")) {
+		refuse_to_part(call, ret, &unknown);
+		return 0;
+	}
+	if (loses_something(call, ret) || is_absent_image(call, ret))
+		return 0;
+	facts = update_recreation(call->facts, call->arena);
+	eng->trace = NULL; /* who looks on sees what is asked for */
+	result = engine_judge(eng, call->profile, &facts, call->arena, again, err);
+	eng->trace = trace;
+	if (result == 0 && again->verdict != VERDICT_ALLOW)
+		refuse_to_part(call, ret, &again->violations.list[0]);
+	return result;
+}
+
+static int weigh_parting(struct engine *eng, struct judging *call, struct err *err)
+{
+	struct violations *faults;
+
+	if (!call->profile->update || call->closed || !update_parts(call->op))
+		return 0;
+	faults = arena_take(call->arena, sizeof(*faults));
+	if (!faults)
+		return err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
+	call->update = faults;
+	return judge_return(eng, call, faults, err);
+}
+
 int engine_judge(struct engine *eng, const struct profile *p, const struct jv *facts,
 		 struct arena *a, struct decision *ret, struct err *err)
 {
@@ -289,6 +419,12 @@ int engine_judge(struct engine *eng, const struct profile *p, const struct jv *f
 		err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",
 			FACTS_MAX);
 		return trouble(&call, REASON_facts_too_large, err);
+	}
+	if (weigh_parting(eng, &call, err) < 0)
+		return trouble(&call, REASON_rule_error, err);
+	if (weigh_update(eng, &call) < 0) {
+		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
+		return trouble(&call, REASON_no_memory, err);
 	}
 	if (needs_lua(eng, &call) && run(eng, judge_protected, &call, err) < 0)
 		return trouble(&call, reason_of_stop(eng->sb->stop), err);
@@ -310,6 +446,8 @@ int engine_harden(struct engine *eng, const struct profile *p, const struct jv *
 	struct judging call = {.profile = p, .facts = facts, .arena = a, .changes = ret};
 
 	*ret_count = 0;
+	if (p->update && jv_get(facts, "replaces"))
+		return 0; /* it stays what it was */
 	if (!p->hardens || !operation_hardens(operation_of(facts)))
 		return 0;
 	if (!facts_fit(facts, FACTS_MAX))

@@ -449,9 +449,8 @@ static void push_what_runs(lua_State *lua, bool builds)
 }
 
 static const struct library_word check_words[] = {
-	{"check", word_check},
-	{"harden", word_harden},
-	{"refuse", saying_refuse},
+	{"check", word_check},     {"harden", word_harden},
+	{"refuse", saying_refuse}, {"refuse_update", saying_refuse_update},
 	{"change", saying_change},
 };
 

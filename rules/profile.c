@@ -63,7 +63,8 @@ static enum grant grant_of(const struct engine *eng, const struct profile *p, en
 	if (!op_set_has(&p->granted, op))
 		return GRANT_NONE;
 	for (size_t i = 0; i < eng->check_count; i++)
-		if (op_set_has(&eng->items[i].concerns, op))
+		if (op_set_has(&eng->items[i].concerns, op) &&
+		    (p->update || strcmp(eng->items[i].name, "update") != 0))
 			return GRANT_JUDGE;
 	for (size_t i = 0; i < p->item_count; i++)
 		if (op_set_has(&p->items[i]->concerns, op))
@@ -105,6 +106,9 @@ static void digest(const struct engine *eng, struct profile *p)
 
 	for (size_t i = 0; i < words->count; i++)
 		op_set_grant_word(&p->granted, words->items[i].str);
+	p->update = jv_get(&p->settings, "update");
+	if (p->update && p->update->kind != JV_OBJECT)
+		p->update = NULL;
 	for (int op = 1; op < OP_COUNT; op++)
 		p->grants[op] = (unsigned char)grant_of(eng, p, (enum operation)op);
 	for (int m = 0; m < MODE_COUNT; m++)
@@ -443,6 +447,11 @@ enum isolation profile_minimum(const struct profile *p)
 enum running profile_running(const struct profile *p)
 {
 	return p->running;
+}
+
+int64_t profile_updates(const struct profile *p)
+{
+	return p->update ? jv_num(p->update, "within", 0) : 0;
 }
 
 const struct jv *profile_settings(const struct profile *p)

@@ -1,6 +1,7 @@
 #include "rules/engine_priv.h"
 
 #include "rules/library_priv.h"
+#include "rules/update_priv.h"
 
 #include <lauxlib.h>
 #include <stdio.h>
@@ -168,9 +169,13 @@ static void found(lua_State *lua, struct judging *call, const struct violation *
 		  bool ask)
 {
 	bool full = call->decision->excepted_count == EXCEPTION_USES_MAX;
-	const struct exception *x = unknown || full ? NULL : exception_for(lua, call, v);
+	bool kept = call->keeps && !unknown && call->item->is_check &&
+		    update_keeps(call->item->name, v->reason, call->profile->update);
+	const struct exception *x = unknown || full || kept ? NULL : exception_for(lua, call, v);
 
-	if (x)
+	if (kept)
+		call->kept_count++;
+	else if (x)
 		use_exception(lua, call, x, v);
 	else
 		/* What is not known is never softened: nobody could say what the mode lets pass. */
@@ -244,6 +249,16 @@ int saying_refuse(lua_State *lua)
 	v.text = option(lua, call, "text", TEXT_MAX);
 	v.hint = option(lua, call, "hint", TEXT_MAX);
 	found(lua, call, &v, unknown, false);
+	return 0;
+}
+
+/* refuse_update(): what is wrong with it as an update. */
+int saying_refuse_update(lua_State *lua)
+{
+	struct judging *call = judging_of(lua, "refuse_update");
+
+	for (size_t i = 0; call->update && i < call->update->count; i++)
+		found(lua, call, &call->update->list[i], false, false);
 	return 0;
 }
 

@@ -700,6 +700,8 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 		return check_running(c, v);
 	case KIND_RATE:
 		return check_rates(c, v);
+	case KIND_UPDATE:
+		return settings_check_update(v, c->arena, c->err);
 	case KIND_QUOTA:
 		return check_quota(c, v);
 	}

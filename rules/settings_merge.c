@@ -60,6 +60,7 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 	case KIND_STRING:
 		return jv_string("");
 	case KIND_EGRESS:
+	case KIND_UPDATE:
 		break;
 	}
 	return jv_null();
@@ -457,6 +458,9 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_hardening(m, ret);
 	case KIND_RATE:
 		return meet_rates(m, ret);
+	case KIND_UPDATE:
+		return settings_update_within(m->parent, m->child) ? (*ret = *m->child, 0)
+								   : loosens(m, "this");
 	case KIND_STRING:
 	case KIND_EGRESS:
 		break;
@@ -477,6 +481,13 @@ int settings_complete(const struct place *at, const struct jv *given, const stru
 
 		if (mine && its && meet(&m, &value) < 0)
 			return settings_blame(at, s->name, err);
+		/* What an ancestor does not say grants nothing either, and this setting has no
+		 * word for it. */
+		if (mine && !its && parent && s->kind == KIND_UPDATE &&
+		    !settings_update_within(its, mine)) {
+			loosens(&m, "this");
+			return settings_blame(at, s->name, err);
+		}
 		if (value.kind != JV_NULL)
 			jv_set(a, ret, s->name, value);
 	}
@@ -536,6 +547,8 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 	struct meeting m = {s, outer, inner, "", a, &err};
 	struct jv unused;
 
+	if (s->kind == KIND_UPDATE)
+		return settings_update_within(outer, inner);
 	if (!outer || !inner)
 		return s->kind == KIND_EGRESS ? !outer : outer == inner;
 	if (jv_equal(outer, inner))

@@ -36,7 +36,8 @@ enum setting_kind {
 	KIND_DENIAL,
 	KIND_RUNNING,
 	KIND_QUOTA,
-	KIND_RATE
+	KIND_RATE,
+	KIND_UPDATE
 };
 
 enum setting_merge { MERGE_LATER = 0, MERGE_LOWER, MERGE_HIGHER, MERGE_SUBSET, MERGE_BOTH };
@@ -87,6 +88,10 @@ bool settings_entry_within(const char *setting, const struct jv *outer, const st
 
 /* A word of `running`. */
 enum running running_find(struct span word);
+
+/* settings_update.c: `update`; false, or a table with all its members.  NULL is false. */
+int settings_check_update(struct jv *v, struct arena *a, struct err *err);
+bool settings_update_within(const struct jv *outer, const struct jv *inner);
 
 /* The line on which a profile says a setting; that of the profile if it does not. */
 int settings_line(const struct place *at, const char *setting);

@@ -64,8 +64,17 @@ static bool read_model(struct docker *d, struct backend_call *call, const struct
 		.config = &st->body,
 		.host = jv_get(&st->body, "HostConfig"),
 		.networking = jv_path(&st->body, "NetworkingConfig.EndpointsConfig"),
+		.update = call->replaces.kind == JV_OBJECT,
+		.old_id = docker_replaced_id(call),
 		.facts = jv_object(),
 	};
+	struct jv host = jv_null();
+
+	/* What was shown of the other one, and is sent again, holds what the engine chose. */
+	if (r.update && r.host) {
+		host = docker_without_defaults(call, r.host);
+		r.host = &host;
+	}
 
 	docker_read_image(&r, jv_str(&st->body, "Image", ""), image);
 	docker_read_user(&r, jv_str(jv_get(&image->body, "Config"), "User", ""),
@@ -85,7 +94,7 @@ void docker_step_create(struct docker *d, struct backend_call *call)
 		return;
 	image = docker_ask_image(call, jv_str(&st->body, "Image", ""));
 	info = docker_know(d, call);
-	if (image && info)
+	if (docker_find_replaced(d, call) && image && info)
 		read_model(d, call, image, info);
 }
 
@@ -313,7 +322,9 @@ void docker_label(struct backend_call *call, struct jv *doc, const char *key)
 {
 	struct jv labels = copied(call, jv_get(doc, key));
 
-	jv_set(call->arena, &labels, GATE_LABEL_OWNER, jv_string(call->owner));
+	/* What replaces nobody's is nobody's. */
+	if (*docker_maker(call))
+		jv_set(call->arena, &labels, GATE_LABEL_OWNER, jv_string(docker_maker(call)));
 	jv_set(call->arena, &labels, GATE_LABEL_ID, jv_string(call->id));
 	jv_set(call->arena, doc, key, labels);
 }

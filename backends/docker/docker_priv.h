@@ -15,6 +15,7 @@
  *	reference.c           image references, in full
  *	create.c              container create: reading, hardening, the document that is sent
  *	made.c                check(): what was made beside what was judged
+ *	replaces.def, update.c  updates: what a create replaces, and what that one was
  *	start.c               start, restart, unpause, update: what an existing container is
  *	again.c               what runs, judged again as if it were started now
  *	attest.c              check() of these: what the kernel says of what runs
@@ -221,6 +222,9 @@ const struct lookup *docker_ask(struct backend_call *call, const char *target, c
 
 /* The answer about a host path, or NULL: not there yet.  Status 0: unknown. */
 const struct lookup *docker_ask_path(struct backend_call *call, const char *path);
+
+/* What the caller took away under that name, or NULL: not there yet. */
+const struct lookup *docker_ask_remembered(struct backend_call *call, const char *name);
 
 /* Asks whatever was answered before; *asked says whether it was done already. */
 const struct lookup *docker_ask_anew(struct backend_call *call, const struct lookup *question,
@@ -432,6 +436,9 @@ struct docker_reading {
 	const struct jv *networking; /* endpoint settings by name */
 	bool made;                   /* an existing container: the engine filled in its defaults */
 	const char *id;              /* of the existing container */
+	bool update;        /* read to be compared: what a create that replaces another asks for,
+			       or (made) what the other was */
+	const char *old_id; /* of the one that it replaces, or NULL */
 	struct jv facts;
 	struct jv lowered;
 	enum isolation level;
@@ -450,6 +457,38 @@ bool docker_read_new_name(struct docker_reading *r);
 /* Facts of an existing container with this HostConfig; false: not complete yet, or refused. */
 bool docker_read_made(struct docker *d, struct backend_call *call, const struct jv *doc,
 		      const struct jv *host, struct docker_reading *ret);
+/* ... its beginning, without the image; config: NULL for the container's own. */
+bool docker_begin_made(struct docker *d, struct backend_call *call, const struct jv *doc,
+		       const struct jv *config, struct docker_reading *ret);
+/* ... and the image, from the answer about its id. */
+void docker_read_made_as(struct docker_reading *r, const char *id, const struct lookup *answer);
+/* The name of the image as it was judged. */
+const char *docker_given_image(const struct docker_reading *r);
+/* What the engine writes where nothing was asked for is no choice of the caller. */
+struct jv docker_without_defaults(struct backend_call *call, const struct jv *host);
+
+/* True where what is read holds the engine's own choices. */
+static inline bool docker_engine_filled(const struct docker_reading *r)
+{
+	return r->made || r->update;
+}
+
+/* --- updates --- */
+
+/* Who the container that is made belongs to; "" if it is to be nobody's, as the one before. */
+const char *docker_maker(const struct backend_call *call);
+bool docker_skips_label(const struct docker_reading *r, struct span label);
+/* Whether s is a beginning of the container's id, or of that of the one it replaces. */
+bool docker_is_own_id(const struct docker_reading *r, struct span s);
+void docker_read_sealed(struct docker_reading *r);
+void docker_seal_endpoint(struct docker_reading *r, const char *network, const struct jv *endpoint);
+/* Set call->replaces; false: not known yet, or refused. */
+bool docker_find_replaced(struct docker *d, struct backend_call *call);
+bool docker_find_predecessor(struct backend_call *call);
+const char *docker_replaced_id(const struct backend_call *call); /* NULL if none is */
+/* Whether op takes a container away; and what it was, and would be. */
+bool docker_parts(enum operation op);
+void docker_read_parting(struct docker *d, struct backend_call *call, const struct jv *doc);
 void docker_say_labels(struct docker_reading *r, const struct jv *labels);
 
 /* Sets call->workload; false: not complete yet, or refused. */

@@ -128,6 +128,14 @@ const struct lookup *docker_ask_path(struct backend_call *call, const char *path
 	return ask(call, &question);
 }
 
+const struct lookup *docker_ask_remembered(struct backend_call *call, const char *name)
+{
+	const struct lookup question = {
+		.kind = LOOKUP_REMEMBERED, .target = name, .table = "updates", .key = name};
+
+	return ask(call, &question);
+}
+
 const struct lookup *docker_ask_anew(struct backend_call *call, const struct lookup *question,
 				     bool *asked)
 {

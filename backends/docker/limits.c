@@ -166,11 +166,11 @@ static void read_log(struct docker_reading *r)
 				     ? jv_str(jv_get(r->host, "LogConfig"), "Type", "")
 				     : "";
 
-	if (r->made && strcmp(driver, r->info->logging_driver) == 0)
+	if (docker_engine_filled(r) && strcmp(driver, r->info->logging_driver) == 0)
 		return;
 	if (*driver)
 		docker_fact(r, "log.driver", jv_string(driver));
-	if (!r->made && *r->info->logging_driver)
+	if (!docker_engine_filled(r) && *r->info->logging_driver)
 		docker_fact(r, "log.default", jv_string(r->info->logging_driver));
 	read_names(r, "LogConfig.Config", "log.options", false);
 }

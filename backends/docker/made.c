@@ -297,8 +297,8 @@ static void compare_config(const struct comparing *c, const struct jv *doc)
 		differs(c->call, "Config.User", made, judged);
 	if (strcmp(image, c->st->image_id) != 0)
 		differs(c->call, "Image", image, c->st->image_id);
-	if (strcmp(owner, c->call->owner) != 0)
-		differs(c->call, "Config.Labels." GATE_LABEL_OWNER, owner, c->call->owner);
+	if (strcmp(owner, docker_maker(c->call)) != 0)
+		differs(c->call, "Config.Labels." GATE_LABEL_OWNER, owner, docker_maker(c->call));
 	else
 		compare_labels(c);
 }

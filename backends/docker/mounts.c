@@ -98,7 +98,7 @@ static void say_host(const struct mounting *m, const char *source)
 		jv_set(call->arena, &host, "protected", jv_string(protected));
 	if (*control)
 		jv_set(call->arena, &host, "control", jv_string(control));
-	if (strcmp(control, "engine") == 0 && !m->r->made)
+	if (strcmp(control, "engine") == 0 && !docker_engine_filled(m->r))
 		own = docker_own_socket(call);
 	if (*own)
 		jv_set(call->arena, &host, "instead", jv_string(own));
@@ -243,9 +243,11 @@ static void say_volume_labels(const struct mounting *m, const struct jv *labels)
 
 	for (size_t i = 0; labels && labels->kind == JV_OBJECT && i < labels->count; i++) {
 		const char *label = docker_cut(call, labels->members[i].key);
-		struct jv *entry =
-			jv_push(call->arena, docker_fact_list(m->r, "labels"), jv_object());
+		struct jv *entry;
 
+		if (docker_skips_label(m->r, labels->members[i].key))
+			continue;
+		entry = jv_push(call->arena, docker_fact_list(m->r, "labels"), jv_object());
 		jv_set(call->arena, entry, "name", jv_string(label));
 		jv_set(call->arena, entry, "field",
 		       jv_string(docker_text(call, "%s.VolumeOptions.Labels.%s", m->field, label)));
@@ -272,7 +274,7 @@ static void mount_volume(const struct mounting *m, const struct jv *mount)
 		say(m, "driver", jv_string(name));
 	if (*subpath)
 		say(m, "subpath", jv_string(subpath));
-	if (!m->r->made)
+	if (!m->r->made || m->r->update)
 		say_volume_labels(m, jv_get(options, "Labels"));
 }
 

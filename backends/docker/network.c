@@ -158,6 +158,10 @@ void docker_step_network_join(struct docker *d, struct backend_call *call)
 						   .value = "",
 						   .text = missing(call),
 						   .hint = ""};
+	if (connects && !docker_find_predecessor(call))
+		return;
+	r.update = call->replaces.kind == JV_OBJECT;
+	r.old_id = docker_replaced_id(call);
 	docker_add_endpoint(&r, given, jv_get(&st->body, "EndpointConfig"), "EndpointConfig");
 	call->workload = (struct workload){.facts = r.facts};
 }

@@ -114,7 +114,7 @@ static void add_namespace(struct docker_reading *r, const char *name, const char
 /* The engine's own choice, which it writes into what it makes. */
 static bool is_engines_choice(const struct docker_reading *r, const char *key, const char *mode)
 {
-	return r->made && strcmp(key, "CgroupnsMode") == 0 && r->info->cgroup_v1 &&
+	return docker_engine_filled(r) && strcmp(key, "CgroupnsMode") == 0 && r->info->cgroup_v1 &&
 	       strcmp(mode, "host") == 0;
 }
 
@@ -164,13 +164,13 @@ static bool says_nothing(const struct jv *v)
 /* The engine gives each container its short id as an alias. */
 static bool only_own_id(const struct docker_reading *r, const struct jv *aliases)
 {
-	if (!r->made || !r->id || aliases->kind != JV_ARRAY)
+	if (!docker_engine_filled(r) || (!r->id && !r->old_id) || aliases->kind != JV_ARRAY)
 		return false;
 	for (size_t i = 0; i < aliases->count; i++) {
 		struct span s = aliases->items[i].kind == JV_STRING ? aliases->items[i].str
 								    : (struct span){"", 0};
 
-		if (s.len < 12 || strncmp(r->id, s.at, s.len) != 0)
+		if (s.len < 12 || !docker_is_own_id(r, s))
 			return false;
 	}
 	return true;
@@ -191,7 +191,7 @@ static struct jv settings_of(const struct docker_reading *r, const struct jv *en
 		const struct jv *v = jv_get(endpoint, keys[i].key);
 		bool aliases = strcmp(keys[i].key, "Aliases") == 0;
 
-		if (!v || says_nothing(v) || (keys[i].of_request && r->made))
+		if (!v || says_nothing(v) || (keys[i].of_request && docker_engine_filled(r)))
 			continue;
 		if (!aliases || !only_own_id(r, v))
 			jv_push(r->call->arena, &list, jv_string(keys[i].key));
@@ -216,6 +216,7 @@ void docker_add_endpoint(struct docker_reading *r, const char *given, const stru
 {
 	add_endpoint(r, docker_network_name(r->call, given), is_mine(r->call, given),
 		     settings_of(r, endpoint), field);
+	docker_seal_endpoint(r, given, endpoint);
 }
 
 static void read_endpoints(struct docker_reading *r, const char *mode)
@@ -230,7 +231,7 @@ static void read_endpoints(struct docker_reading *r, const char *mode)
 		struct jv settings = settings_of(r, &m->value);
 
 		/* The one that the mode says goes without saying. */
-		if (!settings.count && strcmp(name, mode) == 0)
+		if (!settings.count && strcmp(name, mode) == 0 && !(r->made && r->update))
 			continue;
 		add_endpoint(r, name, is_mine(r->call, key), settings,
 			     docker_text(r->call, "NetworkingConfig.EndpointsConfig.%s", key));
@@ -294,6 +295,41 @@ static void read_values(struct docker_reading *r, const char *key, const char *f
 	}
 }
 
+/* "/db:/web/alias" is how the engine shows what was asked for as db:alias. */
+static const char *plain_link(struct docker_reading *r, struct span link)
+{
+	struct span alias = link, name;
+	const char *last;
+
+	if (!r->update && !r->old_id)
+		return docker_cut(r->call, link);
+	if (!span_cut(&alias, ':', &name))
+		alias = name;
+	if (name.len && *name.at == '/')
+		name = span_skip(name, 1);
+	last = alias.len ? memrchr(alias.at, '/', alias.len) : NULL;
+	if (last)
+		alias = span_skip(alias, (size_t)(last - alias.at) + 1);
+	return docker_text(r->call, "%.*s:%.*s", SPAN_FMT(name), SPAN_FMT(alias));
+}
+
+static void read_links(struct docker_reading *r)
+{
+	const struct jv *list = jv_get(r->host, "Links");
+
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
+		struct jv *entry;
+
+		if (list->items[i].kind != JV_STRING)
+			continue;
+		entry = jv_push(r->call->arena, docker_fact_list(r, "network.links"), jv_object());
+		jv_set(r->call->arena, entry, "value",
+		       jv_string(plain_link(r, list->items[i].str)));
+		jv_set(r->call->arena, entry, "field",
+		       jv_string(docker_text(r->call, "HostConfig.Links[%zu]", i)));
+	}
+}
+
 /* --- together --- */
 
 void docker_read_network(struct docker_reading *r)
@@ -316,5 +352,5 @@ void docker_read_network(struct docker_reading *r)
 	read_ports(r);
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++)
 		read_values(r, hosts[i], "network.hosts");
-	read_values(r, "Links", "network.links");
+	read_links(r);
 }

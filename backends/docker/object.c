@@ -90,7 +90,9 @@ void docker_step_container(struct docker *d, struct backend_call *call)
 	const struct jv *doc = resolve_container(d, call);
 	struct docker_reading r;
 
-	if (doc && mounts_anew(call->op))
+	if (doc && call->updates && docker_parts(call->op))
+		docker_read_parting(d, call, doc);
+	else if (doc && mounts_anew(call->op))
 		docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
 }
 
@@ -152,12 +154,16 @@ void docker_step_rename(struct docker *d, struct backend_call *call)
 {
 	struct span name = docker_query_value(call->req, "name");
 	const char *text = docker_text(call, "%.*s", SPAN_FMT(name));
+	const struct jv *doc;
 
 	if (*text == '/')
 		text++;
-	if (!docker_check_name(call) || !resolve_container(d, call))
+	doc = docker_check_name(call) ? resolve_container(d, call) : NULL;
+	if (!doc)
 		return;
 	call->workload = (struct workload){.facts = jv_object()};
+	if (call->updates)
+		docker_read_parting(d, call, doc);
 	jv_set(call->arena, &call->workload.facts, "name", jv_string(text));
 }
 

@@ -242,7 +242,7 @@ static void read_proc_paths(struct docker_reading *r)
 	const struct jv *keep = jv_get(r->host, "ReadonlyPaths");
 	bool same = (!mask || mask->kind == JV_NULL) && (!keep || keep->kind == JV_NULL);
 
-	if (r->made)
+	if (docker_engine_filled(r))
 		same = docker_keeps_proc_paths(r->host);
 	docker_fact(r, "proc_paths", jv_string(same ? "default" : "changed"));
 	if (!same)

@@ -5,7 +5,7 @@
 /* --- what an existing container is --- */
 
 /* The name that was judged, where the gate had pinned it to what it stood for. */
-static const char *given_image(const struct docker_reading *r)
+const char *docker_given_image(const struct docker_reading *r)
 {
 	const char *given = jv_str(r->config, "Image", "");
 	const char *judged = jv_str(jv_get(r->config, "Labels"), GATE_LABEL_IMAGE, "");
@@ -19,25 +19,31 @@ static const char *given_image(const struct docker_reading *r)
  * where the content came from is asked of the image itself.  An id says
  * nothing by itself.
  */
-static bool read_made_image(struct docker_reading *r, const struct jv *doc)
+void docker_read_made_as(struct docker_reading *r, const char *id, const struct lookup *answer)
 {
-	const char *given = given_image(r), *id = jv_str(doc, "Image", "");
+	const char *given = docker_given_image(r);
 	struct docker_reference ref = docker_reference(r->call->arena, span_of(given));
-	const struct lookup *answer = docker_ask(
-		r->call, docker_target(r->call, "/images/", span_of(id), "/json"), "images", id);
 
-	if (!answer)
-		return false;
 	if (ref.valid && !docker_looks_like_id(span_of(given)))
 		docker_read_made_image(r, given, id, answer);
 	else
 		docker_read_image(r, given, answer);
 	r->call->instead = (struct violation){.reason = REASON_NONE};
-	return true;
 }
 
-/* What the engine writes where nothing was asked for is no choice of the caller. */
-static struct jv without_defaults(struct backend_call *call, const struct jv *host)
+static bool read_made_image(struct docker_reading *r, const struct jv *doc,
+			    const struct lookup **ret)
+{
+	const char *id = jv_str(doc, "Image", "");
+
+	*ret = docker_ask(r->call, docker_target(r->call, "/images/", span_of(id), "/json"),
+			  "images", id);
+	if (*ret)
+		docker_read_made_as(r, id, *ret);
+	return *ret != NULL;
+}
+
+struct jv docker_without_defaults(struct backend_call *call, const struct jv *host)
 {
 	struct jv copy = jv_object();
 	int64_t memory = jv_num(host, "Memory", 0);
@@ -55,8 +61,8 @@ static struct jv without_defaults(struct backend_call *call, const struct jv *ho
 	return copy;
 }
 
-bool docker_read_made(struct docker *d, struct backend_call *call, const struct jv *doc,
-		      const struct jv *host, struct docker_reading *ret)
+static bool begin(struct docker *d, struct backend_call *call, const struct jv *doc,
+		  const struct jv *host, struct docker_reading *ret)
 {
 	const struct docker_info *info = docker_know(d, call);
 	const struct jv *config = jv_get(doc, "Config");
@@ -70,7 +76,7 @@ bool docker_read_made(struct docker *d, struct backend_call *call, const struct 
 	}
 	if (!docker_vet(call, SCHEMA_HOST, host, "HostConfig"))
 		return false;
-	*own = without_defaults(call, host);
+	*own = docker_without_defaults(call, host);
 	*ret = (struct docker_reading){
 		.d = d,
 		.call = call,
@@ -80,10 +86,58 @@ bool docker_read_made(struct docker *d, struct backend_call *call, const struct 
 		.networking = jv_path(doc, "NetworkSettings.Networks"),
 		.made = true,
 		.id = jv_str(doc, "Id", ""),
+		.old_id = docker_replaced_id(call),
 		.facts = jv_object(),
 	};
-	if (!read_made_image(ret, doc))
+	return true;
+}
+
+bool docker_begin_made(struct docker *d, struct backend_call *call, const struct jv *doc,
+		       const struct jv *config, struct docker_reading *ret)
+{
+	if (!begin(d, call, doc, jv_get(doc, "HostConfig"), ret))
 		return false;
+	if (config)
+		ret->config = config;
+	return true;
+}
+
+/* What the image brings is none of the container's own, when that is compared with another. */
+static struct jv without_images_env(struct backend_call *call, const struct jv *config,
+				    const struct jv *image)
+{
+	const struct jv *env = jv_get(config, "Env"), *given = jv_path(image, "Config.Env");
+	struct jv copy = jv_object(), rest = jv_array();
+
+	for (size_t i = 0; env && env->kind == JV_ARRAY && i < env->count; i++) {
+		bool images = false;
+
+		for (size_t k = 0; given && given->kind == JV_ARRAY && k < given->count; k++)
+			images = images || jv_equal(&env->items[i], &given->items[k]);
+		if (!images)
+			jv_push(call->arena, &rest, env->items[i]);
+	}
+	for (size_t i = 0; i < config->count; i++)
+		jv_add(call->arena, &copy, config->members[i].key, config->members[i].value);
+	jv_set(call->arena, &copy, "Env", rest);
+	return copy;
+}
+
+bool docker_read_made(struct docker *d, struct backend_call *call, const struct jv *doc,
+		      const struct jv *host, struct docker_reading *ret)
+{
+	const struct lookup *image;
+	struct jv *config;
+
+	if (!begin(d, call, doc, host, ret) || !read_made_image(ret, doc, &image))
+		return false;
+	if (ret->old_id) {
+		config = arena_take(call->arena, sizeof(*config));
+		if (!config)
+			return false;
+		*config = without_images_env(call, ret->config, &image->body);
+		ret->config = config;
+	}
 	docker_read_user(ret, "", true);
 	return docker_read_workload(ret);
 }
@@ -123,7 +177,8 @@ void docker_step_start(struct docker *d, struct backend_call *call)
 	if (!doc)
 		return;
 	st->target = call->object.id;
-	docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
+	if (docker_find_predecessor(call))
+		docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
 }
 
 /* --- update --- */

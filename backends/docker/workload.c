@@ -92,10 +92,20 @@ static void read_command(struct docker_reading *r)
 		      test->items[0].kind == JV_STRING && test->items[0].str.len &&
 		      !span_is(test->items[0].str, "NONE");
 
-	if (r->made)
+	if (r->made && !r->update)
 		return;
 	docker_fact(r, "command.entrypoint_given", jv_bool(entry && entry->kind != JV_NULL));
 	docker_fact(r, "command.healthcheck", jv_bool(checks));
+}
+
+bool docker_is_own_id(const struct docker_reading *r, struct span s)
+{
+	const char *const ids[] = {r->id, r->old_id};
+
+	for (size_t i = 0; i < 2; i++)
+		if (ids[i] && s.len && strncmp(ids[i], s.at, s.len) == 0)
+			return true;
+	return false;
 }
 
 /* An engine calls a container by its id; one in another network's name space by what that one is
@@ -104,8 +114,9 @@ static bool is_engines_hostname(const struct docker_reading *r, const char *name
 {
 	const char *mode = jv_str(r->host, "NetworkMode", "");
 
-	return r->made && (!r->id || strncmp(r->id, name, strlen(name)) == 0 ||
-			   strcmp(mode, "host") == 0 || strncmp(mode, "container:", 10) == 0);
+	return docker_engine_filled(r) &&
+	       ((r->made && !r->id) || docker_is_own_id(r, span_of(name)) ||
+		strcmp(mode, "host") == 0 || strncmp(mode, "container:", 10) == 0);
 }
 
 static void read_hostname(struct docker_reading *r)
@@ -123,17 +134,20 @@ static void read_identity(struct docker_reading *r)
 	struct span name = docker_query_value(r->call->req, "name");
 
 	/* Names and labels were judged when it was made, and the engine adds to them. */
-	if (r->made)
+	if (r->made && !r->update)
 		return;
 	for (size_t i = 0; labels && labels->kind == JV_OBJECT && i < labels->count; i++) {
 		const char *label = docker_cut(r->call, labels->members[i].key);
-		struct jv *entry = jv_push(r->call->arena, list, jv_object());
+		struct jv *entry;
 
+		if (docker_skips_label(r, labels->members[i].key))
+			continue;
+		entry = jv_push(r->call->arena, list, jv_object());
 		jv_set(r->call->arena, entry, "name", jv_string(label));
 		jv_set(r->call->arena, entry, "field",
 		       jv_string(docker_text(r->call, "Labels.%s", label)));
 	}
-	if (name.len)
+	if (name.len && !r->made)
 		docker_fact(r, "name",
 			    jv_string(docker_cut(r->call, span_skip(name, *name.at == '/'))));
 }
@@ -153,6 +167,7 @@ bool docker_read_workload(struct docker_reading *r)
 	docker_read_limits(r);
 	read_identity(r);
 	read_hostname(r);
+	docker_read_sealed(r);
 	docker_finish_isolation(r);
 	call->workload = (struct workload){r->facts, r->level};
 	return !call->lookup_count && !call->refused.count;

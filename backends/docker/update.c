@@ -1,0 +1,463 @@
+/*
+ * Updates: which container a create replaces, and what that one was, in the
+ * words in which the create is read.  What a client sends back of what inspect
+ * showed it holds the engine's own choices; they are read as what they are.
+ */
+#include "backends/docker/docker_priv.h"
+#include "gate/base/hash.h"
+
+#include <string.h>
+
+/* --- whose the new one is --- */
+
+const char *docker_maker(const struct backend_call *call)
+{
+	if (call->op != OP_CONTAINER_CREATE || call->replaces.kind != JV_OBJECT)
+		return call->owner;
+	return jv_str(&call->replaces, "owner", "");
+}
+
+/* The gate writes these itself; a request that repeats what inspect showed has the old ones. */
+static bool is_written_by_gate(struct span label)
+{
+	static const char *const written[] = {GATE_LABEL_OWNER, GATE_LABEL_ID, GATE_LABEL_IMAGE,
+					      GATE_LABEL_IMAGE_OWNER, GATE_LABEL_IMAGE_ID};
+
+	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
+		if (span_is(label, written[i]))
+			return true;
+	return false;
+}
+
+static bool names_replaced(struct span label)
+{
+	static const char *const labels[] = {
+#define REPLACES_LABEL(label, doc) label,
+#define REPLACES_NAME(doc)
+#include "backends/docker/replaces.def"
+#undef REPLACES_LABEL
+#undef REPLACES_NAME
+	};
+
+	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
+		if (span_is(label, labels[i]))
+			return true;
+	return false;
+}
+
+bool docker_skips_label(const struct docker_reading *r, struct span label)
+{
+	return r->update && (is_written_by_gate(label) || names_replaced(label));
+}
+
+static void drop_gates_labels(struct backend_call *call, struct jv *holder)
+{
+	const struct jv *labels = jv_get(holder, "Labels");
+	struct jv rest = jv_object();
+
+	if (!labels || labels->kind != JV_OBJECT)
+		return;
+	for (size_t i = 0; i < labels->count; i++)
+		if (!is_written_by_gate(labels->members[i].key))
+			jv_add(call->arena, &rest, labels->members[i].key,
+			       labels->members[i].value);
+	jv_set(call->arena, holder, "Labels", rest);
+}
+
+static void drop_all_gates_labels(struct backend_call *call)
+{
+	struct jv *body = &docker_state(call)->body;
+	const struct jv *mounts = jv_path(body, "HostConfig.Mounts");
+
+	drop_gates_labels(call, body);
+	for (size_t i = 0; mounts && mounts->kind == JV_ARRAY && i < mounts->count; i++) {
+		struct jv *options = (struct jv *)jv_get(&mounts->items[i], "VolumeOptions");
+
+		if (options && options->kind == JV_OBJECT)
+			drop_gates_labels(call, options);
+	}
+}
+
+/* --- what may be secret, as digests that say only whether two are equal --- */
+
+#define SEAL_DIGITS 16
+
+static void seal(struct docker_reading *r, const char *list, const char *name, struct span value)
+{
+	struct backend_call *call = r->call;
+	char hex[HASH_HEX_LEN + 1];
+	struct hash h;
+	struct buf text;
+
+	buf_init(&text, 4u << 20);
+	buf_puts(&text, list);
+	buf_put(&text, "", 1);
+	buf_puts(&text, name);
+	buf_put(&text, "", 1);
+	buf_put(&text, value.at, value.len);
+	h = hash_two(
+		(struct span){(const char *)call->seal_key, call->seal_key ? SEAL_KEY_BYTES : 0},
+		buf_span(&text));
+	if (buf_spent(&text))
+		docker_refuse(call, REASON_facts_too_large, name, NULL);
+	buf_fini(&text);
+	hash_hex(&h, hex);
+	hex[SEAL_DIGITS] = '\0';
+	jv_push(call->arena, docker_fact_list(r, list), jv_string(docker_text(call, "%s", hex)));
+}
+
+static void seal_tree(struct docker_reading *r, const char *list, const char *name,
+		      const struct jv *v)
+{
+	struct buf text;
+
+	buf_init(&text, 4u << 20);
+	jv_write(&text, v);
+	if (buf_spent(&text))
+		docker_refuse(r->call, REASON_facts_too_large, name, NULL);
+	seal(r, list, name, buf_span(&text));
+	buf_fini(&text);
+}
+
+static void seal_map(struct docker_reading *r, const char *list, const char *name,
+		     const struct jv *map)
+{
+	for (size_t i = 0; map && map->kind == JV_OBJECT && i < map->count; i++)
+		if (!jv_is_neutral(&map->members[i].value))
+			seal_tree(r, list,
+				  docker_text(r->call, "%s.%.*s", name,
+					      SPAN_FMT(map->members[i].key)),
+				  &map->members[i].value);
+}
+
+/* A word is a list of one. */
+static void seal_command(struct docker_reading *r)
+{
+	static const char *const keys[] = {"Entrypoint", "Cmd", "WorkingDir", "Shell"};
+	const struct jv *health = jv_get(r->config, "Healthcheck");
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct jv *v = jv_get(r->config, keys[i]);
+		struct jv list = jv_array();
+
+		if (!v || jv_is_neutral(v))
+			continue;
+		if (v->kind == JV_STRING)
+			jv_push(r->call->arena, &list, *v);
+		seal_tree(r, "sealed.command", keys[i], v->kind == JV_STRING ? &list : v);
+	}
+	if (health && health->kind == JV_OBJECT && health->count) {
+		struct jv said = docker_in_order(r->call->arena, SCHEMA_HEALTH, health);
+
+		seal_tree(r, "sealed.command", "Healthcheck", &said);
+	}
+}
+
+static void seal_labels(struct docker_reading *r)
+{
+	const struct jv *labels = jv_get(r->config, "Labels");
+
+	for (size_t i = 0; labels && labels->kind == JV_OBJECT && i < labels->count; i++)
+		if (!docker_skips_label(r, labels->members[i].key))
+			seal_tree(r, "sealed.labels",
+				  docker_text(r->call, "%.*s", SPAN_FMT(labels->members[i].key)),
+				  &labels->members[i].value);
+}
+
+static void seal_words(struct docker_reading *r, const char *name, const struct jv *list)
+{
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		if (list->items[i].kind == JV_STRING && !docker_is_own_id(r, list->items[i].str))
+			seal(r, "sealed.settings", name, list->items[i].str);
+}
+
+/* The address that an engine chose, and the hardware address, are no wishes. */
+void docker_seal_endpoint(struct docker_reading *r, const char *network, const struct jv *endpoint)
+{
+	struct backend_call *call = r->call;
+	const char *name = docker_network_name(call, network);
+
+	if (!r->update)
+		return;
+	docker_fact_list(r, "sealed.settings");
+	seal_words(r, docker_text(call, "%s/Aliases", name), jv_get(endpoint, "Aliases"));
+	seal_words(r, docker_text(call, "%s/Links", name), jv_get(endpoint, "Links"));
+	seal_map(r, "sealed.settings", docker_text(call, "%s/IPAMConfig", name),
+		 jv_get(endpoint, "IPAMConfig"));
+	seal_map(r, "sealed.settings", docker_text(call, "%s/DriverOpts", name),
+		 jv_get(endpoint, "DriverOpts"));
+	if (jv_num(endpoint, "GwPriority", 0))
+		seal_tree(r, "sealed.settings", docker_text(call, "%s/GwPriority", name),
+			  jv_get(endpoint, "GwPriority"));
+}
+
+void docker_read_sealed(struct docker_reading *r)
+{
+	static const char *const lists[] = {"sealed.command", "sealed.env", "sealed.labels",
+					    "sealed.settings"};
+	static const char *const maps[] = {"Sysctls", "Annotations", "StorageOpt"};
+	const struct jv *env = jv_get(r->config, "Env");
+
+	if (!r->update)
+		return;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		docker_fact_list(r, lists[i]);
+	seal_command(r);
+	for (size_t i = 0; env && env->kind == JV_ARRAY && i < env->count; i++)
+		if (env->items[i].kind == JV_STRING)
+			seal(r, "sealed.env", "", env->items[i].str);
+	seal_labels(r);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		seal_map(r, "sealed.settings", maps[i], jv_get(r->host, maps[i]));
+	seal_map(r, "sealed.settings", "LogConfig", jv_path(r->host, "LogConfig.Config"));
+	for (size_t i = 0;
+	     r->networking && r->networking->kind == JV_OBJECT && i < r->networking->count; i++)
+		docker_seal_endpoint(r, docker_cut(r->call, r->networking->members[i].key),
+				     &r->networking->members[i].value);
+}
+
+/* --- what a container was, and what it would be if it were made again now --- */
+
+/* What tools leave out, since it is the image's: a new image may say otherwise. */
+static struct jv without_user(struct backend_call *call, const struct jv *config,
+			      const struct jv *image)
+{
+	const char *user = jv_str(config, "User", "");
+	struct jv copy = jv_object();
+	bool images = strcmp(user, jv_str(jv_get(image, "Config"), "User", "")) == 0;
+
+	for (size_t i = 0; i < config->count; i++)
+		if (!images || !span_is(config->members[i].key, "User"))
+			jv_add(call->arena, &copy, config->members[i].key,
+			       config->members[i].value);
+	return copy;
+}
+
+struct parting {
+	struct docker *d;
+	struct backend_call *call;
+	const struct jv *doc;
+	const struct lookup *image, *now; /* what it was made of; what its name stands for now */
+};
+
+static struct docker_reading reading(const struct parting *p, const struct jv *config)
+{
+	struct docker_reading r;
+
+	docker_begin_made(p->d, p->call, p->doc, config, &r);
+	r.update = true;
+	r.old_id = r.id;
+	return r;
+}
+
+static bool read_before(const struct parting *p, struct jv *ret)
+{
+	struct docker_reading r = reading(p, jv_get(p->doc, "Config"));
+
+	docker_read_made_as(&r, jv_str(p->doc, "Image", ""), p->image);
+	docker_read_user(&r, "", true);
+	*ret = r.facts;
+	if (!docker_read_workload(&r))
+		return false;
+	*ret = r.facts;
+	return true;
+}
+
+static bool read_again(const struct parting *p)
+{
+	struct jv *config = arena_take(p->call->arena, sizeof(*config));
+	struct docker_reading r;
+
+	if (!config)
+		return false;
+	*config = without_user(p->call, jv_get(p->doc, "Config"), &p->image->body);
+	r = reading(p, config);
+	docker_read_image(&r, docker_given_image(&r), p->now);
+	p->call->instead = (struct violation){.reason = REASON_NONE}; /* it is a fact here */
+	docker_read_user(&r, jv_str(jv_get(&p->now->body, "Config"), "User", ""),
+			 p->now->status == 200);
+	return docker_read_workload(&r);
+}
+
+/* Everything that must be there to read it; false: not yet, or refused. */
+static bool gather(struct parting *p)
+{
+	struct backend_call *call = p->call;
+	const char *id = jv_str(p->doc, "Image", "");
+	struct docker_reading r;
+
+	if (!docker_know(p->d, call) || !docker_begin_made(p->d, call, p->doc, NULL, &r))
+		return false;
+	p->image = docker_ask(call, docker_target(call, "/images/", span_of(id), "/json"), "images",
+			      id);
+	p->now = docker_ask_image(call, docker_given_image(&r));
+	return p->image && p->now;
+}
+
+static struct jv told(const struct parting *p, struct jv workload, const char *by)
+{
+	struct docker_thing thing = docker_container_thing(p->doc);
+	struct arena *a = p->call->arena;
+	struct jv ret = jv_object();
+
+	jv_set(a, &ret, "id", jv_string(thing.id));
+	jv_set(a, &ret, "name", jv_string(thing.name));
+	jv_set(a, &ret, "owner", jv_string(docker_owner(p->call, &thing)));
+	jv_set(a, &ret, "by", jv_string(by));
+	jv_set(a, &workload, "name", jv_string(thing.name));
+	jv_set(a, &ret, "workload", workload);
+	return ret;
+}
+
+/* --- what takes a container away --- */
+
+static bool is_nameless(const struct jv *mount)
+{
+	const char *name = jv_str(mount, "Name", "");
+
+	return strcmp(jv_str(mount, "Type", ""), "volume") == 0 && strlen(name) == 64 &&
+	       strspn(name, "0123456789abcdef") == 64;
+}
+
+/* Volumes without a name go with the container, if it is said so or it removes itself. */
+static struct jv what_is_lost(const struct parting *p)
+{
+	const struct jv *mounts = jv_get(p->doc, "Mounts");
+	bool itself = jv_true(jv_get(p->doc, "HostConfig"), "AutoRemove");
+	bool said = p->call->op == OP_CONTAINER_REMOVE && docker_query_true(p->call->req, "v");
+	struct jv list = jv_array();
+
+	if (!said && !(itself && p->call->op != OP_CONTAINER_RENAME))
+		return list;
+	for (size_t i = 0; mounts && mounts->kind == JV_ARRAY && i < mounts->count; i++)
+		if (is_nameless(&mounts->items[i]))
+			jv_push(p->call->arena, &list,
+				jv_string(jv_str(&mounts->items[i], "Destination", "")));
+	return list;
+}
+
+/* What cannot be read cannot be made again. */
+static void say_why_not(struct backend_call *call)
+{
+	struct violation first = call->refused.list[0], *v;
+
+	if (!call->refused.count || reason_status(first.reason) >= 500)
+		return;
+	call->refused = (struct violations){.count = 0};
+	v = docker_refuse(call, REASON_update_would_not_return, first.field, first.value);
+	v->text = docker_text(call, "%s: %s: %s", reason_what(REASON_update_would_not_return),
+			      reason_name(first.reason),
+			      first.text && *first.text ? first.text : reason_what(first.reason));
+}
+
+void docker_read_parting(struct docker *d, struct backend_call *call, const struct jv *doc)
+{
+	struct parting p = {.d = d, .call = call, .doc = doc};
+	struct jv before, lost;
+
+	if (gather(&p) && read_before(&p, &before) && read_again(&p)) {
+		call->replaces = told(&p, before, "name");
+		call->remembers = true;
+		jv_set(call->arena, &call->workload.facts, "name",
+		       jv_string(docker_container_thing(doc).name));
+		lost = what_is_lost(&p);
+		if (lost.count)
+			jv_set(call->arena, &call->replaces, "loses", lost);
+	}
+	say_why_not(call);
+}
+
+bool docker_parts(enum operation op)
+{
+	return op == OP_CONTAINER_STOP || op == OP_CONTAINER_KILL || op == OP_CONTAINER_REMOVE ||
+	       op == OP_CONTAINER_RENAME;
+}
+
+/* --- which one a create replaces --- */
+
+/* One that is there, if the caller may do everything with it.  False: not known yet. */
+static bool take_present(struct docker *d, struct backend_call *call, struct span name,
+			 const char *by)
+{
+	const struct lookup *answer =
+		docker_ask(call, docker_target(call, "/containers/", name, "/json"), "containers",
+			   docker_text(call, "%.*s", SPAN_FMT(name)));
+	struct parting p = {.d = d, .call = call, .doc = answer ? &answer->body : NULL};
+	struct docker_thing thing;
+	struct jv before;
+
+	if (!answer || answer->status != 200 || answer->body.kind != JV_OBJECT)
+		return answer != NULL;
+	thing = docker_container_thing(p.doc);
+	if (docker_access(call, &thing) != ACCESS_FULL || docker_is_gates_own(call, &thing))
+		return true;
+	if (!gather(&p) || !read_before(&p, &before))
+		return false;
+	call->replaces = told(&p, before, by);
+	return true;
+}
+
+/* False: not known yet. */
+static bool take_remembered(struct backend_call *call, const char *name)
+{
+	const struct lookup *answer = docker_ask_remembered(call, name);
+
+	if (answer && answer->status == 200 && answer->body.kind == JV_OBJECT)
+		call->replaces = answer->body;
+	return answer != NULL;
+}
+
+/* By a label of the request; false: not known yet. */
+static bool take_labelled(struct docker *d, struct backend_call *call)
+{
+	static const char *const labels[] = {
+#define REPLACES_LABEL(label, doc) label,
+#define REPLACES_NAME(doc)
+#include "backends/docker/replaces.def"
+#undef REPLACES_LABEL
+#undef REPLACES_NAME
+	};
+	const struct jv *given = jv_get(&docker_state(call)->body, "Labels");
+
+	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++) {
+		const char *old = jv_str(given, labels[i], "");
+
+		if (*old && call->replaces.kind == JV_NULL &&
+		    !take_present(d, call, span_of(old), "label"))
+			return false;
+	}
+	return true;
+}
+
+bool docker_find_replaced(struct docker *d, struct backend_call *call)
+{
+	struct span name = docker_query_value(call->req, "name");
+
+	call->replaces = jv_null();
+	if (!call->updates)
+		return true;
+	if (!take_labelled(d, call))
+		return false;
+	if (name.len && *name.at == '/')
+		name = span_skip(name, 1);
+	if (name.len && call->replaces.kind == JV_NULL &&
+	    !take_remembered(call, docker_text(call, "%.*s", SPAN_FMT(name))))
+		return false;
+	if (name.len && call->replaces.kind == JV_NULL && !take_present(d, call, name, "name"))
+		return false;
+	if (call->replaces.kind == JV_OBJECT)
+		drop_all_gates_labels(call);
+	return true;
+}
+
+/* Of a container that is there now: what stood under its name before. */
+bool docker_find_predecessor(struct backend_call *call)
+{
+	call->replaces = jv_null();
+	return !call->updates || take_remembered(call, call->object.name);
+}
+
+const char *docker_replaced_id(const struct backend_call *call)
+{
+	return call->replaces.kind == JV_OBJECT ? jv_str(&call->replaces, "id", "") : NULL;
+}
