@@ -28,6 +28,11 @@ static bool is_word(const struct jv *v, const char *word)
 	return v && v->kind == JV_STRING && span_is(v->str, word);
 }
 
+static bool is_list(const struct jv *v)
+{
+	return v && v->kind == JV_ARRAY;
+}
+
 static bool follows_ANY(const struct comparing *c, const struct jv *old, const struct jv *now)
 {
 	(void)c;
@@ -198,7 +203,7 @@ static bool follows_LABEL(const struct comparing *c, const struct jv *old, const
 {
 	if (may_change(c, "labels"))
 		return true;
-	return now && now->kind == JV_ARRAY ? follows_SUBSET(c, old, now)
+	return is_list(old) || is_list(now) ? follows_SUBSET(c, old, now)
 					    : follows_SAME(c, old, now);
 }
 

@@ -699,13 +699,14 @@ class Upstream(Peer):
         self.now.answered.set()
 
     def do_created(self, args, statement):
-        """created NAME [from=I] [+ JSON for HostConfig]: as an engine does; from: another image by then"""
+        """created NAME [from=I] [name=N] [+ JSON for HostConfig]: as an engine does; from: another image
+        by then; name: what it is called, if not NAME"""
         create = json.loads(self.whole_body())
         options = dict(word.split("=", 1) for word in joined(args[1:]))
         if statement.payload:
             create.setdefault("HostConfig", {}).update(json.loads("\n".join(statement.payload)))
         ident = engine.long_id(args[0])
-        self.model.add_container(ident, args[0], create)
+        self.model.add_container(ident, options.get("name", args[0]), create)
         if "from" in options:
             self.model.containers[ident]["Image"] = engine.image_id(options["from"])
         self.put(engine.reply(201, {"Id": ident, "Warnings": []}))
@@ -727,6 +728,10 @@ class Upstream(Peer):
         else:
             process.wait()
         return process.pid
+
+    def do_renamed(self, args, _):
+        """renamed NAME TO: the container has another name from now on"""
+        self.model.containers[engine.long_id(args[0])]["Name"] = "/" + args[1]
 
     def do_forget(self, args, _):
         """forget NAME: the container is gone"""
