@@ -357,6 +357,11 @@ static bool is_absent_image(struct judging *call, struct violations *ret)
 	return true;
 }
 
+static bool is_known(const struct jv *facts)
+{
+	return facts && facts->kind == JV_OBJECT;
+}
+
 /*
  * What takes a container away is judged as if its re-creation came now.  0, or
  * -1 when that could not be judged.
@@ -373,7 +378,8 @@ static int judge_return(struct engine *eng, struct judging *call, struct violati
 
 	if (!again)
 		return err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
-	if (!jv_get(call->facts, "replaces") || !jv_get(call->facts, "workload")) {
+	if (!is_known(jv_get(call->facts, "replaces")) ||
+	    !is_known(jv_get(call->facts, "workload"))) {
 		refuse_to_part(call, ret, &unknown);
 		return 0;
 	}

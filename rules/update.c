@@ -143,7 +143,7 @@ static bool follows_PLACE(const struct comparing *c, const struct jv *old, const
 
 	(void)c;
 	if (!old || !now || old->kind != JV_STRING || now->kind != JV_STRING)
-		return false;
+		return !old && !now;
 	before = old->str;
 	after = now->str;
 	span_cut(&before, '[', &x);
@@ -434,6 +434,8 @@ static void compare_row(const struct comparing *c, size_t i)
 	const struct update_row *row = &update_rows[i];
 	const struct jv *old, *now;
 
+	if (list_part(row->path) && strcmp(row->how, "LABEL") == 0 && may_change(c, "labels"))
+		return;
 	if (list_part(row->path)) {
 		if (i == 0 || !same_list(row->path, update_rows[i - 1].path))
 			compare_list(c, i, is_each(i));
