@@ -136,6 +136,21 @@ static void children_only_tighten(void **state)
 		{"rate", "{ launch = \"20/min\" }", "{ launch = \"600/h\" }",
 		 "launch is more than"},
 		{"rate", "nil", "{ launch = \"20/min\" }", ""},
+		{"update", "true", "true", ""},
+		{"update", "{ within = \"10m\" }", "{ within = \"5m\" }", ""},
+		{"update", "{ within = \"5m\" }", "{ within = \"10m\" }", "this is more than"},
+		{"update", "true", "{ fresh = true }", "this is more than"},
+		{"update", "{ fresh = true }", "true", ""},
+		{"update", "true", "{ privileged = true }", "this is more than"},
+		{"update", "{ privileged = true }", "true", ""},
+		{"update", "true", "{ changes = { \"env\" } }", "this is more than"},
+		{"update", "{ changes = { \"env\", \"labels\" } }", "{ changes = { \"env\" } }",
+		 ""},
+		{"update", "true", "{ moves = { { \"a\", \"b\" } } }", "this is more than"},
+		{"update", "true", "false", "this is more than"},
+		{"update", "{ fresh = true }", "false", ""},
+		{"update", "nil", "true", "this is more than"},
+		{"update", "nil", "false", ""},
 	};
 
 	(void)state;
