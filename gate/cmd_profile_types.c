@@ -30,6 +30,9 @@
 #define TYPE_HARDEN                                                                                \
 	"boolean|{ read_only?: boolean, init?: boolean, auto_remove?: boolean, labels?: "          \
 	"table<string, string>, log_limits?: boolean }"
+#define TYPE_UPDATE                                                                                \
+	"boolean|{ within?: string, fresh?: boolean, privileged?: boolean, changes?: "             \
+	"(\"command\"|\"env\"|\"labels\")[], moves?: { [1]: string, [2]: string }[] }"
 #define TYPE_VISIBILITY "\"own\"|\"all\"|(\"own\"|VisibilityEntry)[]"
 #define TYPE_DENIAL     "\"full\"|\"code\""
 #define TYPE_RUNNING    "\"report\"|\"minimum\"|\"stop\""
