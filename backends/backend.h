@@ -250,7 +250,8 @@ struct backend_call {
 	} warnings[16]; /* fields that were dropped */
 	size_t warning_count;
 	struct jv replaces;    /* updates: the container that is replaced, or that is taken away
-				  and would come again: {id,name,owner,by,loses,workload}; JV_NULL
+				  and would come again: {id,name,owner,profile,
+				  isolation,by,loses,workload}; JV_NULL
 				  if there is none */
 	bool remembers;        /* ... and is to be remembered under its name */
 	struct jv attestation; /* set by check() of what was started, for the record: FORMAT.md;

@@ -477,6 +477,10 @@ static void write_judged(struct backend_call *call, struct jv *doc)
 	const char *level = jv_str(jv_get(&call->workload.facts, "isolation"), "level", "none");
 	enum isolation judged = ISOLATION_NONE;
 
+	if (call->replaces.kind == JV_OBJECT) {
+		docker_keep_standard(call, labels);
+		return;
+	}
 	if (!call->profile || !*call->profile || isolation_find(span_of(level), &judged) < 0)
 		return;
 	if (call->minimum < judged)

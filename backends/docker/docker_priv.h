@@ -477,6 +477,8 @@ static inline bool docker_engine_filled(const struct docker_reading *r)
 
 /* Who the container that is made belongs to; "" if it is to be nobody's, as the one before. */
 const char *docker_maker(const struct backend_call *call);
+/* What the container before was held against when it was judged again, the new one is, too. */
+void docker_keep_standard(struct backend_call *call, struct jv *labels);
 bool docker_skips_label(const struct docker_reading *r, struct span label);
 /* Whether s is a beginning of the container's id, or of that of the one it replaces. */
 bool docker_is_own_id(const struct docker_reading *r, struct span s);

@@ -17,11 +17,27 @@ const char *docker_maker(const struct backend_call *call)
 	return jv_str(&call->replaces, "owner", "");
 }
 
+static const struct {
+	const char *label, *fact;
+} standards[] = {{GATE_LABEL_PROFILE, "profile"}, {GATE_LABEL_ISOLATION, "isolation"}};
+
+void docker_keep_standard(struct backend_call *call, struct jv *labels)
+{
+	for (size_t i = 0; i < sizeof(standards) / sizeof(*standards); i++) {
+		const char *was = jv_str(&call->replaces, standards[i].fact, "");
+
+		if (*was)
+			jv_set(call->arena, labels, standards[i].label, jv_string(was));
+	}
+}
+
 /* The gate writes these itself; a request that repeats what inspect showed has the old ones. */
 static bool is_written_by_gate(struct span label)
 {
-	static const char *const written[] = {GATE_LABEL_OWNER, GATE_LABEL_ID, GATE_LABEL_IMAGE,
-					      GATE_LABEL_IMAGE_OWNER, GATE_LABEL_IMAGE_ID};
+	static const char *const written[] = {GATE_LABEL_OWNER,    GATE_LABEL_ID,
+					      GATE_LABEL_IMAGE,    GATE_LABEL_IMAGE_OWNER,
+					      GATE_LABEL_IMAGE_ID, GATE_LABEL_PROFILE,
+					      GATE_LABEL_ISOLATION};
 
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
 		if (span_is(label, written[i]))
@@ -304,6 +320,12 @@ static struct jv told(const struct parting *p, struct jv workload, const char *b
 	jv_set(a, &ret, "name", jv_string(thing.name));
 	jv_set(a, &ret, "owner", jv_string(docker_owner(p->call, &thing)));
 	jv_set(a, &ret, "by", jv_string(by));
+	for (size_t i = 0; i < sizeof(standards) / sizeof(*standards); i++) {
+		const char *is = jv_str(thing.labels, standards[i].label, "");
+
+		if (*is)
+			jv_set(a, &ret, standards[i].fact, jv_string(is));
+	}
 	jv_set(a, &workload, "name", jv_string(thing.name));
 	jv_set(a, &ret, "workload", workload);
 	return ret;
