@@ -60,6 +60,9 @@ static bool is_anothers(const struct exchange *x)
 	bool exists = x->call.op == OP_CONTAINER_START || x->call.op == OP_CONTAINER_RESTART ||
 		      x->call.op == OP_CONTAINER_UPDATE;
 
+	/* What replaces somebody else's belongs to that one. */
+	if (x->call.op == OP_CONTAINER_CREATE && x->call.replaces.kind == JV_OBJECT)
+		return strcmp(jv_str(&x->call.replaces, "owner", ""), x->call.owner) != 0;
 	return exists && !x->call.object.mine;
 }
 

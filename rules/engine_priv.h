@@ -119,6 +119,7 @@ struct judging {
 	bool held_off;                              /* no exception holds */
 	const struct item *alone;                   /* only this rule runs */
 	const struct violations *update; /* what is wrong with it as an update, or NULL */
+	bool again; /* the re-creation of what is taken away: nothing comes to what there is */
 	bool keeps; /* what standard checks find was there in the container that is replaced */
 	size_t kept_count; /* ... and was found */
 

@@ -79,6 +79,8 @@ static bool is_update(const struct item *it)
 
 static bool applies(const struct judging *call, const struct item *it)
 {
+	if (call->again && it->is_check && strcmp(it->name, "quota") == 0)
+		return false;
 	return op_set_has(&it->concerns, call->op) && (!call->closed || it->also_closed);
 }
 
@@ -357,6 +359,8 @@ static bool is_absent_image(struct judging *call, struct violations *ret)
 	return true;
 }
 
+static int judge_as(struct engine *eng, struct judging *call, struct err *err);
+
 static bool is_known(const struct jv *facts)
 {
 	return facts && facts->kind == JV_OBJECT;
@@ -387,7 +391,14 @@ static int judge_return(struct engine *eng, struct judging *call, struct violati
 		return 0;
 	facts = update_recreation(call->facts, call->arena);
 	eng->trace = NULL; /* who looks on sees what is asked for */
-	result = engine_judge(eng, call->profile, &facts, call->arena, again, err);
+	result = judge_as(eng,
+			  &(struct judging){.profile = call->profile,
+					    .facts = &facts,
+					    .arena = call->arena,
+					    .op = OP_CONTAINER_CREATE,
+					    .decision = again,
+					    .again = true},
+			  err);
 	eng->trace = trace;
 	if (result == 0 && again->verdict != VERDICT_ALLOW)
 		refuse_to_part(call, ret, &again->violations.list[0]);
@@ -407,6 +418,34 @@ static int weigh_parting(struct engine *eng, struct judging *call, struct err *e
 	return judge_return(eng, call, faults, err);
 }
 
+static int judge_as(struct engine *eng, struct judging *call, struct err *err)
+{
+	begin(call);
+	begin_trace(eng, call->profile);
+	call->closed = !op_set_has(&call->profile->granted, call->op);
+	if (!facts_fit(call->facts, FACTS_MAX)) {
+		err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",
+			FACTS_MAX);
+		return trouble(call, REASON_facts_too_large, err);
+	}
+	if (weigh_parting(eng, call, err) < 0)
+		return trouble(call, REASON_rule_error, err);
+	if (weigh_update(eng, call) < 0) {
+		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
+		return trouble(call, REASON_no_memory, err);
+	}
+	if (needs_lua(eng, call) && run(eng, judge_protected, call, err) < 0)
+		return trouble(call, reason_of_stop(eng->sb->stop), err);
+	if (call->closed)
+		refuse_operation(call);
+	if (arena_spent(call->arena)) {
+		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
+		return trouble(call, REASON_no_memory, err);
+	}
+	conclude(call);
+	return 0;
+}
+
 int engine_judge(struct engine *eng, const struct profile *p, const struct jv *facts,
 		 struct arena *a, struct decision *ret, struct err *err)
 {
@@ -418,30 +457,7 @@ int engine_judge(struct engine *eng, const struct profile *p, const struct jv *f
 		.decision = ret,
 	};
 
-	begin(&call);
-	begin_trace(eng, p);
-	call.closed = !op_set_has(&p->granted, call.op);
-	if (!facts_fit(facts, FACTS_MAX)) {
-		err_set(err, ERR_LIMIT, "the facts of the request take more than %d bytes",
-			FACTS_MAX);
-		return trouble(&call, REASON_facts_too_large, err);
-	}
-	if (weigh_parting(eng, &call, err) < 0)
-		return trouble(&call, REASON_rule_error, err);
-	if (weigh_update(eng, &call) < 0) {
-		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
-		return trouble(&call, REASON_no_memory, err);
-	}
-	if (needs_lua(eng, &call) && run(eng, judge_protected, &call, err) < 0)
-		return trouble(&call, reason_of_stop(eng->sb->stop), err);
-	if (call.closed)
-		refuse_operation(&call);
-	if (arena_spent(a)) {
-		err_set(err, ERR_LIMIT, "the request needs more memory than it may take");
-		return trouble(&call, REASON_no_memory, err);
-	}
-	conclude(&call);
-	return 0;
+	return judge_as(eng, &call, err);
 }
 
 /* Seven parameters: the contract has them. NOLINTNEXTLINE(readability-function-size) */

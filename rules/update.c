@@ -556,24 +556,31 @@ struct violations update_faults(const struct jv *facts, const struct jv *setting
 }
 
 /*
- * The image is always judged by the profile's lists, a minimum of isolation
- * holds for updates, too, and what is not known was never compared.
+ * Whatever check is not named here goes on to count: that of images first of
+ * all.  What is not known was never compared.
  */
 bool update_keeps(const char *check, enum reason reason, const struct jv *settings)
 {
-	static const char *const always[] = {"facts", "image", "image_mounts", "update"};
+	static const char *const keep[] = {
+		"capability",   "security_opt", "masked_paths", "device",        "namespace",
+		"network",      "port",         "extra_hosts",  "link",          "log_driver",
+		"volumes_from", "mounts",       "sysctl",       "cgroup_parent", "limits",
+		"user",         "label",        "restart",      "annotation",    "healthcheck",
+	};
 	static const char *const host[] = {"privileged", "runtime"};
 	const struct jv labels = jv_string("labels");
 
 	if (reason == REASON_fact_unknown)
 		return false;
-	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
-		if (strcmp(check, always[i]) == 0)
-			return false;
+	if (strcmp(check, "label") == 0 && holds(jv_get(settings, "changes"), &labels))
+		return false;
 	for (size_t i = 0; i < sizeof(host) / sizeof(*host); i++)
 		if (strcmp(check, host[i]) == 0)
 			return jv_true(settings, "privileged");
-	return strcmp(check, "label") != 0 || !holds(jv_get(settings, "changes"), &labels);
+	for (size_t i = 0; i < sizeof(keep) / sizeof(*keep); i++)
+		if (strcmp(check, keep[i]) == 0)
+			return true;
+	return false;
 }
 
 static void set_operation(struct arena *a, struct jv *facts)

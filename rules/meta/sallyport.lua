@@ -179,6 +179,9 @@
 ---| "libpod" # Podman's own API is closed
 ---| "operation" # the profile does not grant this operation
 ---| "rule" # a rule of the profile refused it
+---| "update_unknown" # the profile grants containers only in the place of others, and the gate knows of none that this one would replace
+---| "update_looser" # the container would be more than the one that it replaces
+---| "update_would_not_return" # the profile would refuse to make this container again, so it is not taken away
 ---| "identity_unknown" # the gate does not know who asks
 ---| "container_unknown" # the gate does not know which container the caller runs in
 ---| "container_unasked" # the gate could not find out which container the caller runs in
@@ -265,6 +268,7 @@
 ---@field running? "report"|"minimum"|"stop" What becomes of containers that run already and would not be started now; they are judged again when the gate starts, its rules change, or the engine starts something by itself. "minimum" (default): what is below the isolation that it was made with is stopped, what else the profile would refuse is reported. "stop": both are stopped, and what could not be judged too. "report": both are reported. Each finding is on record as rejudged.
 ---@field redact? string[] What replies do not show. "env": values of environment variables of containers and images. "mounts": paths on the host, of mounts and volumes and of where the engine keeps things. What a profile that is extended hides stays hidden.
 ---@field visibility? "own"|"all"|("own"|VisibilityEntry)[] Which objects the caller sees: "own" (default), "all", or a list of "own", { label = "NAME=VALUE" }, { name = "web-*" } and { all = true }, each with access = "read" (default; look at it), "data" (read logs and files, too) or "full" (all that operations grant), and kinds = { "containers", "volumes", "networks" } if not all three. "own" and "all" as words are full. What names the kind "images" limits which images are seen. A label is trusted to whoever can set it.
+---@field update? boolean|{ within?: string, fresh?: boolean, privileged?: boolean, changes?: ("command"|"env"|"labels")[], moves?: { [1]: string, [2]: string }[] } For update tools (Watchtower, Portainer, compose). A container is judged against the one that it replaces: nothing may be looser than it was, whatever the lists of the profile grant, and what was there may stay, whether they grant it or not; the image must be on the list and of the same repository. Stop, kill, remove and rename are refused where the re-creation would be. The new one belongs to whom the old one belonged. { within = "10m" } says for how long after that a container may come again (default; at most 24h); fresh = true grants containers that replace none, by the lists alone; privileged = true lets stay what has the host (privileged mode, devices, control sockets, less than the minimum isolation); changes = { "command", "env", "labels" } what may differ from before; moves = { { "docker.io/old/app", "ghcr.io/new/*" } } which repositories may take the place of which. true takes the defaults; false is none. harden does not touch what replaces another.
 ---@field denial? "full"|"code" What a refused caller is told: "full" (default), with field, value, rule and a way out, or "code", the reason codes alone; the record has it all.
 ---@field modes? table<string, "enforce"|"warn"|"shadow"> { image = "shadow" }: the mode of single standard checks; a rule has a mode of its own.
 ---@field mode? "enforce"|"warn"|"shadow" "enforce" (default), "warn" or "shadow"; softens rule violations only.
@@ -276,6 +280,7 @@
 ---@field backend? string The service that would do it, as configured.
 ---@field object? Fact.object
 ---@field quota? Fact.quota
+---@field replaces? Fact.replaces
 ---@field now? integer When it is judged: seconds since 1970.
 ---@field workload? Fact.workload
 
@@ -346,6 +351,16 @@
 ---@field volumes? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
 ---@field images? integer What would come to it; -1: without a limit; of sizes 1, since nobody knows.
 
+---@class Fact.replaces
+---@field id? string Under `update`: the container that is replaced, or taken away and would come again; its full id.
+---@field name? string Its name.
+---@field owner? string Whose it was, which the new one becomes; '' if nobody's.
+---@field profile? string The profile that it was made under; absent if through no gate.
+---@field isolation? string The isolation that it must not fall below; likewise.
+---@field by? string name or label: how the request says that it replaces it.
+---@field at? integer When it was taken away: seconds since 1970; absent if it is there.
+---@field loses? string[] Places of volumes without a name that would be deleted with it.
+
 ---@class Fact.workload
 ---@field image? Fact.workload.image
 ---@field command? Fact.workload.command
@@ -378,6 +393,7 @@
 ---@field hostname? string The host name inside.
 ---@field labels? Fact.workload.labels[]
 ---@field label? string In no request: a label that hardening adds, as name=value.
+---@field sealed? Fact.workload.sealed
 ---@field exec? Fact.workload.exec
 ---@field pull? Fact.workload.pull
 ---@field images? Fact.workload.images[]
@@ -555,6 +571,12 @@
 ---@class Fact.workload.labels
 ---@field name? string A label.
 ---@field field? string Its place in the request.
+
+---@class Fact.workload.sealed
+---@field command? string[] Of entry point, command, working directory, shell and health check, each that is given.
+---@field env? string[] Of each environment variable with its value.
+---@field labels? string[] Of each label with its value.
+---@field settings? string[] Of what has a value beside its name: kernel settings, annotations, storage and log options, settings of end points.
 
 ---@class Fact.workload.exec
 ---@field privileged? boolean The command would have all capabilities.

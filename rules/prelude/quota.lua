@@ -81,6 +81,9 @@ check "quota" {
 		local name = req.operation.name
 		-- Of somebody else's it takes nothing from the caller's quota.
 		if runs[name] and get(req, "object.mine") == false then return end
+		if name == "container.create" and req.replaces and req.replaces.owner ~= req.identity.owner then
+			return
+		end
 		for _, q in ipairs(quantities) do
 			local top = granted.quota[q.name]
 			if top and is_of(q.of, name) then judge_one(q, top, req.quota) end

@@ -29,7 +29,7 @@ static void facts_are_made(void **state)
 		const char *want;
 	} rows[] = {
 		{"all of it",
-		 {OP_CONTAINER_START, &who, "engine", &object, &workload, NULL, 0},
+		 {OP_CONTAINER_START, &who, "engine", &object, &workload, NULL, NULL, 0},
 		 "{\"operation\":{\"name\":\"container.start\",\"class\":\"lifecycle\",\"group\":"
 		 "\"container.run\"},"
 		 "\"identity\":{\"name\":\"ann\",\"owner\":\"o1\",\"profile\":\"p\",\"listener\":"
@@ -38,7 +38,7 @@ static void facts_are_made(void **state)
 		 "\"id\":\"ab\",\"mine\":"
 		 "true},\"workload\":{\"privileged\":false}}"},
 		{"little of it",
-		 {OP_CONTAINER_LIST, &nobody, "engine", NULL, &nothing, NULL, 0},
+		 {OP_CONTAINER_LIST, &nobody, "engine", NULL, &nothing, NULL, NULL, 0},
 		 "{\"operation\":{\"name\":\"container.list\",\"class\":\"read\",\"group\":\"\"},"
 		 "\"identity\":{\"name\":"
 		 "\"\",\"owner\":\"\",\"profile\":\"p\",\"listener\":\"agents\",\"method\":"

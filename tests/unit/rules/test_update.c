@@ -20,6 +20,8 @@ static const char profiles[] =
 	"min = \"kernel\" }, networks = { \"agents\" }, mounts = { { \"/srv/ws\", \"rw\" } },\n"
 	"log_drivers = { \"local\" }, update = { fresh = true, changes = { \"env\", \"labels\", "
 	"\"command\" } }, labels = { \"ok.*\" } },\n"
+	"profile \"counted\" { operations = { \"container.run\" }, images = { \"**\" }, isolation "
+	"= { min = \"kernel\" }, update = true, quota = { containers = 1 } },\n"
 	"profile \"none\" { operations = { \"container.run\" }, images = { \"**\" }, update = "
 	"false },\n"
 	"profile \"watching\" { operations = { \"container.run\" }, images = { \"**\" }, isolation "
@@ -67,6 +69,7 @@ static struct jv replacing(struct arena *a, const char *old, const char *now)
 	struct jv replaces = jv_object();
 
 	jv_set(a, &replaces, "name", jv_string("web"));
+	jv_set(a, &replaces, "owner", jv_string("bob"));
 	jv_set(a, &replaces, "by", jv_string("name"));
 	jv_set(a, &replaces, "at", jv_int(1000));
 	jv_set(a, &replaces, "workload", *jv_get(&before, "workload"));
@@ -269,6 +272,11 @@ static void what_a_profile_says_besides(void **state)
 		{"more memory, which the lists would grant", "",
 		 W("\"limits\":{\"memory\":1073741825}"), LOOSE, "limits.memory"},
 	};
+	static const struct beside counted[] = {
+		{"somebody else's takes nothing of the caller's quota", "", "", "allow", NULL},
+		{"its own does, and what it has must be known", "",
+		 "{\"identity\":{\"owner\":\"bob\"}}", "fact_unknown", NULL},
+	};
 	static const struct beside watching[] = {
 		{"where nobody compares the lists judge",
 		 W("\"capabilities\":{\"add\":[{\"name\":\"CHOWN\",\"field\":\"a\"}]}"),
@@ -278,6 +286,7 @@ static void what_a_profile_says_besides(void **state)
 
 	(void)state;
 	check_beside("host", host, 2);
+	check_beside("counted", counted, 2);
 	check_beside("free", freer, 5);
 	(void)watching;
 	for (size_t i = 0; i < 1; i++) {
@@ -365,6 +374,16 @@ static void what_would_not_return_stays(void **state)
 			CHECK_INT(rows[i].label, 1,
 				  strstr(ans.decision.violations.list[0].text, rows[i].text) !=
 					  NULL);
+		kit_drop(&ans);
+	}
+	{
+		struct kit_answer ans = {.arena = arena_create(1 << 22)};
+		struct jv all =
+			replacing(ans.arena, "", "{" STOP ",\"identity\":{\"owner\":\"bob\"}}");
+
+		ans.result = engine_judge(eng, engine_profile(eng, "counted"), &all, ans.arena,
+					  &ans.decision, &ans.err);
+		CHECK_STR("nothing comes to what there is", "allow", kit_reasons(&ans));
 		kit_drop(&ans);
 	}
 }
