@@ -137,6 +137,7 @@ static int run_admin(const struct serve *s, int control, struct err *err)
 				  .starter = geteuid(),
 				  .group = getegid()};
 
+	bundle_unmap(&s->loaded->bundle);
 	if (begin(s, ROLE_ADMIN, err) < 0 || privs_filter(ROLE_ADMIN, err) < 0)
 		return -1;
 	return admin_run(&conf, control);

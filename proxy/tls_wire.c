@@ -429,6 +429,8 @@ void tls_wire_tick(struct worker *w)
 
 void tls_wire_close_all(struct worker *w)
 {
-	while (w->wires)
-		wire_end(w->wires);
+	for (struct tls_wire *t = w->wires, *next; t; t = next) {
+		next = t->next;
+		wire_end(t);
+	}
 }
