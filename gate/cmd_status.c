@@ -56,7 +56,9 @@ static int show(const char *socket, const struct args *args, struct arena *a)
 	struct jv tree;
 
 	if (status_ask(socket, a, &tree, &err) < 0) {
-		if (err.sys == EACCES)
+		if (err.kind == ERR_INPUT)
+			printf("not known: %s\n", err.msg);
+		else if (err.sys == EACCES)
 			printf("not known: %s; it takes root, who started the gate, or a group "
 			       "of admin { group }\n",
 			       err.msg);

@@ -12,7 +12,7 @@ int status_ask(const char *socket, struct arena *a, struct jv *ret, struct err *
 	if (admin_ask_gate(socket, VERB_status, NULL, LIMIT_MS, a, &answer, err) < 0)
 		return -1;
 	if (!jv_true(&answer, "ok"))
-		return err_set(err, ERR_SYSTEM, "%s: %s", jv_str(&answer, "reason", "?"),
+		return err_set(err, ERR_INPUT, "%s: %s", jv_str(&answer, "reason", "?"),
 			       jv_str(&answer, "text", ""));
 	status = jv_get(&answer, "status");
 	if (!status)

@@ -12,7 +12,7 @@
 
 /*
  * socket: path of the admin socket.  Waits a few seconds at most.  -1: err.sys is
- * EACCES if one may not ask.
+ * EACCES if one may not connect; ERR_INPUT: the gate is there and does not tell.
  */
 int status_ask(const char *socket, struct arena *a, struct jv *ret, struct err *err);
 

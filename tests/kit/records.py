@@ -1,6 +1,7 @@
 """The log that a gate left behind, checked by code that shares nothing with the gate's.
 
-The members and their order come from audit/record.def, reason codes from rules/reasons.def;
+The members and their order come from audit/record.def, reason codes from rules/reasons.def (those of the
+admin socket from gate/admin_answers.def);
 hashes are computed anew.
 """
 
@@ -38,7 +39,13 @@ def reasons():
     return re.findall(r"^REASON\((\w+),", text, re.M)
 
 
-SCHEMA, REASONS = schema(), set(reasons())
+def admin_answers():
+    """Why something that was asked over the admin socket was not done."""
+    text = (ROOT / "gate/admin_answers.def").read_text(encoding="utf-8")
+    return re.findall(r"^ADMIN_ANSWER\((\w+),", text, re.M)
+
+
+SCHEMA, REASONS, ADMIN = schema(), set(reasons()), set(admin_answers())
 
 
 def lines(folder):
@@ -114,8 +121,8 @@ def check(line, seq, prev):
         problem = "its hash is not what its bytes and the record before give"
     elif not TIME.fullmatch(record["t"]) or not UUID.fullmatch(record.get("id", "")):
         problem = f"time or id: {record['t']}, {record.get('id')}"
-    elif _codes(record) - REASONS:
-        problem = f"it names {_codes(record) - REASONS}, which no list of reasons knows"
+    elif _codes(record) - (ADMIN if record["type"] == "admin" else REASONS):
+        problem = f"it names {_codes(record)}, of which not all are on the list of reasons"
     return record, digest, problem or _members(SCHEMA, inner)
 
 
@@ -128,7 +135,7 @@ def check_log(folder):
         record, prev, problem = check(line, seq, prev)
         if problem:
             raise Trouble(f"record {seq} of {folder}: {problem}\n{line[:2000]!r}")
-        met |= _codes(record)
+        met |= _codes(record) & REASONS
         seq += 1
     if not seq:
         raise Trouble(f"{folder} holds no record")

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
+import stat
 import subprocess
 import tarfile
 import threading
@@ -839,12 +841,73 @@ class Operator(Peer):
 
     def do_run(self, args, _):
         """run STATUS COMMAND...: a command of the program; its output is then `recv body`"""
-        status, out, errors = self.stage.gate.run(*args[1:])
+        self.ran(args[0], *self.stage.gate.run(*args[1:]))
+
+    def ran(self, wanted, status, out, errors):
         self.stage.note(self.who, f"status {status}: {shown(out)} {shown(errors)}")
-        if str(status) != args[0]:
-            raise Trouble(f"status {status}, not {args[0]}: {shown(out + errors)}")
+        if str(status) != wanted:
+            raise Trouble(f"status {status}, not {wanted}: {shown(out + errors)}")
         self.head = self.body_of = object()
-        self.body_text = out.encode("latin-1", "replace")
+        self.body_text = (out or errors).encode("latin-1", "replace")
+
+    @staticmethod
+    def as_user(who, command):
+        """who: UID:GID, or UID:GID,GROUP,..."""
+        uid, groups = str(who).split(":")
+        gid, *more = map(int, groups.split(","))
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
+                              timeout=60, user=int(uid), group=gid, extra_groups=more)
+        return done.returncode, done.stdout, done.stderr
+
+    def do_run_as(self, args, _):
+        """run-as UID:GID[,GROUP...] STATUS COMMAND...: as that user"""
+        self.ran(args[1], *self.as_user(args[0], [self.stage.gate.program, *args[2:]]))
+
+    def do_ask(self, args, _):
+        """ask UID PATH "BYTES"...: sends them to that socket as that user; the answer is then `recv body`"""
+        self.stream = wire.connect(args[1], int(args[0]), PATIENCE)
+        self.put("".join(args[2:]).encode("latin-1"))
+        while self.stream.fill():
+            pass
+        self.ran("0", 0, self.stream.take(len(self.stream.buffer)).decode("latin-1"), "")
+
+    def do_stop(self, args, _):
+        """stop ROLE: it is there and does nothing, until `continue ROLE`"""
+        proc.kill(self.stage.gate.role(str(args[0]))[0], signal.SIGSTOP)
+
+    def do_continue(self, args, _):
+        proc.kill(self.stage.gate.role(str(args[0]))[0], signal.SIGCONT)
+
+    def do_restart(self, args, _):
+        """restart [SECONDS]: the gate ends, its log is verified, and it starts again, not before so long"""
+        began = time.monotonic()
+        status = self.stage.gate.stop()
+        if status:
+            raise Trouble(f"the gate ended with status {status}")
+        self.stage.gate.output.unlink()
+        proc.until("it is time", 60, lambda: time.monotonic() - began >= int(args[0] if args else 0))
+        self.stage.gate.start()
+
+    def do_gone(self, args, _):
+        """gone PATH: nothing stands there, now or soon"""
+        proc.until(f"{args[0]} is gone", PATIENCE, lambda: not os.path.lexists(str(args[0])))
+
+    def do_there(self, args, _):
+        """there PATH MODE [GID]: a socket with that mode and group"""
+        info = os.lstat(str(args[0]))
+        if not stat.S_ISSOCK(info.st_mode) or f"{info.st_mode & 0o7777:04o}" != args[1]:
+            raise Trouble(f"{args[0]} has mode {info.st_mode:o}")
+        if len(args) > 2 and str(info.st_gid) != args[2]:
+            raise Trouble(f"{args[0]} has group {info.st_gid}")
+
+    def do_folder(self, args, _):
+        """folder MODE PATH: makes it, with that mode whatever the umask"""
+        os.mkdir(str(args[1]))
+        os.chmod(str(args[1]), int(args[0], 8))
+
+    def do_link(self, args, _):
+        """link TARGET PATH"""
+        os.symlink(str(args[0]), str(args[1]))
 
 
 class Audit:
