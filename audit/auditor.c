@@ -114,6 +114,7 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	if (auditor_prune_init(a, conf, &found, err) < 0)
 		return -1;
 	a->covered = a->signing.last_size;
+	a->state = conf->state;
 	if (auditor_space_init(a, conf, err) < 0)
 		return -1;
 	requests_open(a->log->dir_fd);
@@ -360,6 +361,7 @@ static int turn(struct auditor *a, int control_fd)
 	}
 	end_those_over(a);
 	do_what_is_due(a);
+	auditor_space_say(a);
 	flush_all(a);
 	/* Behind the answers: it takes two more syncs. */
 	if (auditor_checkpoint_due(a))
@@ -416,6 +418,7 @@ int auditor_run(struct auditor *a, int control_fd)
 	a->now_ms = clock_boot_ms();
 	a->claim_until_ms = a->now_ms + a->claim_ms;
 	a->check_at_ms = a->now_ms + CHECK_MS;
+	auditor_space_say(a);
 	if (epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, control_fd, &event) < 0) {
 		err_sys(&a->why, "watch the control socket");
 		return status;

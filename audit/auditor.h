@@ -43,14 +43,15 @@ struct retention {
 };
 
 struct auditor_conf {
-	const char *dir;         /* must exist and be writable */
-	const char *origin;      /* the log's name, e.g. "host/sallyport" */
-	uint64_t segment_bytes;  /* a new file is begun behind this size */
-	unsigned flush_ms;       /* reads are on disk within this time (5) */
-	unsigned claim_ms;       /* workers have this long to claim open decisions after a start */
-	const char *build;       /* version string, for gate_start */
-	const char *keys;        /* folder of the signing key; NULL: dir */
-	const char *anchor_file; /* checkpoints are appended to it; NULL: none */
+	const char *dir;        /* must exist and be writable */
+	const char *origin;     /* the log's name, e.g. "host/sallyport" */
+	uint64_t segment_bytes; /* a new file is begun behind this size */
+	unsigned flush_ms;      /* reads are on disk within this time (5) */
+	unsigned claim_ms;      /* workers have this long to claim open decisions after a start */
+	struct audit_state *state; /* state.h; NULL: nobody wants to know */
+	const char *build;         /* version string, for gate_start */
+	const char *keys;          /* folder of the signing key; NULL: dir */
+	const char *anchor_file;   /* checkpoints are appended to it; NULL: none */
 	bool anchor_syslog;
 	uint64_t warn_free_bytes; /* less room than this is an alarm; 0: never */
 	uint64_t low_free_bytes;  /* with less only what stops or removes is taken; 0: never */

@@ -95,6 +95,7 @@ struct auditor {
 	int64_t clock_offset; /* of the clock from the time since boot */
 	bool clock_known;
 	struct space space;
+	struct audit_state *state;
 	char aside[PLACE_ASIDE_MAX]; /* where a damaged log was moved just now, or "" */
 	struct err aside_why;
 	struct pruning pruning;
@@ -148,6 +149,9 @@ void auditor_prune(struct auditor *a);
 void auditor_prune_leap(struct auditor *a);
 
 /* --- space.c --- */
+
+/* Tells how the log is (state.h). */
+void auditor_space_say(struct auditor *a);
 
 /* Makes the reserve.  -1: there is no room for it. */
 int auditor_space_init(struct auditor *a, const struct auditor_conf *conf, struct err *err);

@@ -11,6 +11,7 @@
  * and tells the end.
  */
 #include "audit/auditor_priv.h"
+#include "audit/state.h"
 
 #include "gate/base/auto.h"
 #include "gate/base/clock.h"
@@ -161,6 +162,17 @@ void auditor_space_gone(struct auditor *a)
 	if (fd >= 0 && ftruncate(fd, 0) == 0)
 		(void)fsync(fd); /* the room is there when the file system says so */
 	begin(a, SPACE_RESERVE);
+}
+
+void auditor_space_say(struct auditor *a)
+{
+	const struct space *s = &a->space;
+
+	audit_state_set(a->state, auditor_sealed(a)              ? AUDIT_SEALED
+				  : s->seal_at_ms                ? AUDIT_RESERVE
+				  : *s->stages[SPACE_LOW].began  ? AUDIT_LOW
+				  : *s->stages[SPACE_WARN].began ? AUDIT_WARN
+								 : AUDIT_UP);
 }
 
 void auditor_space_end(struct auditor *a)

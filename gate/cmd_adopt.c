@@ -4,9 +4,9 @@
 #include "audit/verify.h"
 #include "gate/base/jv.h"
 #include "gate/base/nearest.h"
-#include "gate/http_get.h"
 #include "gate/ledger.h"
 #include "gate/serve.h"
+#include "proxy/engine_get.h"
 
 #include <inttypes.h>
 #include <pwd.h>
@@ -51,7 +51,7 @@ static int ask(const struct adopting *a, const struct conf_backend *b, size_t ki
 	struct jv doc;
 	int status, rc = -1;
 
-	if (http_get(b->socket, kinds[kind].target, LIMIT_MS, &status, &body, err) < 0)
+	if (engine_get(b, kinds[kind].target, LIMIT_MS, &status, &body, err) < 0)
 		return err_wrap(err, "backend \"%s\"", b->name);
 	if (status != 200)
 		err_set(err, ERR_UPSTREAM, "backend \"%s\" answered GET %s with status %d", b->name,

@@ -1,10 +1,12 @@
 #include "gate/command.h"
 
+#include "audit/state.h"
 #include "gate/base/clock.h"
 #include "gate/base/log.h"
 #include "gate/notify.h"
 #include "gate/serve.h"
 #include "gate/supervisor.h"
+#include "proxy/engines.h"
 #include "proxy/metrics.h"
 #include "proxy/quotas.h"
 #include "proxy/rates.h"
@@ -51,6 +53,17 @@ static void ended(void *arg, pid_t pid)
 	const struct serve *s = arg;
 
 	quotas_died(s->quotas, pid, clock_boot_ns());
+}
+
+static void describe(void *arg, struct supervisor_view *ret)
+{
+	const struct serve *s = arg;
+
+	*ret = (struct supervisor_view){
+		.proxy = &s->loaded->config.proxy,
+		.engines = s->engines,
+		.audit = s->audit_state,
+	};
 }
 
 static void ready(void *arg)
@@ -128,6 +141,7 @@ static int serve(struct serve *s, struct err *err)
 		.due = serve_due,
 		.runtime = serve_runtime,
 		.status_more = serve_status_more,
+		.describe = describe,
 		.arg = s,
 		.workers = c->workers ? c->workers : processors(),
 		.listener_count = c->proxy.listener_count,
@@ -151,9 +165,12 @@ static int serve(struct serve *s, struct err *err)
 	s->rates = rates_create(err);
 	s->quotas = quotas_create(err);
 	s->metrics = metrics_create(err);
+	s->audit_state = audit_state_create(err);
+	s->engines = engines_create(c->proxy.backend_count, err);
 	s->watched = watched_create(err);
 	s->updates = updates_create(s->loaded->config.updates, err);
-	if (!s->rates || !s->quotas || !s->metrics || !s->watched || !s->updates)
+	if (!s->rates || !s->quotas || !s->metrics || !s->engines || !s->audit_state ||
+	    !s->watched || !s->updates)
 		return -1;
 	rc = serve_open_sockets(s, err);
 	if (rc == 0)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #define ARENA_MAX ((size_t)8 << 20)
 
@@ -17,6 +18,33 @@ static void print_reload(const struct jv *reload)
 	if (strcmp(state, "none") != 0)
 		printf("last reload   %s%s%s\n", state, *reason ? ": " : "", reason);
 	printf("\n");
+}
+
+static const struct jv *item(const struct jv *list, size_t i)
+{
+	return list && list->kind == JV_ARRAY && i < list->count ? &list->items[i] : NULL;
+}
+
+static void print_places(const struct jv *tree)
+{
+	const struct jv *sockets = jv_get(tree, "sockets"), *one;
+	const struct jv *backends = jv_get(tree, "backends");
+	int64_t now = (int64_t)time(NULL), since;
+
+	for (size_t i = 0; (one = item(sockets, i)); i++)
+		printf("listener   %-16s %s%s%s\n", jv_str(one, "name", "?"),
+		       jv_str(one, "address", "?"), jv_true(one, "metrics") ? "" : " to ",
+		       jv_str(one, "backend", ""));
+	for (size_t i = 0; (one = item(backends, i)); i++) {
+		since = jv_num(one, "since", 0);
+		printf("backend    %-16s %s, %s", jv_str(one, "name", "?"),
+		       jv_str(one, "address", "?"), jv_str(one, "state", "?"));
+		if (since)
+			printf(" for %lld s", (long long)(now > since ? now - since : 0));
+		if (*jv_str(one, "api", ""))
+			printf(", API %s", jv_str(one, "api", ""));
+		printf("\n");
+	}
 }
 
 static void print_status(const struct jv *tree)
@@ -33,6 +61,7 @@ static void print_status(const struct jv *tree)
 	       jv_str(tree, "config", "?"), jv_str(tree, "generation", "?"),
 	       jv_str(tree, "audit", "?"));
 	print_reload(jv_get(tree, "reload"));
+	print_places(tree);
 	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
 		printf("%-10s pid %-8lld %-10s up %lld s, %lld restarts\n",
 		       jv_str(&list->items[i], "role", "?"),

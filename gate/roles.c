@@ -55,6 +55,8 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.quotas = s->quotas;
 	conf.updates = s->updates;
 	conf.metrics = s->metrics;
+	conf.engines = s->engines;
+	conf.audit_state = s->audit_state;
 	conf.watched = s->watched;
 	allow_for(&conf);
 	conf.runtime = admin_sockets_all(s->sockets);
@@ -79,6 +81,8 @@ static int run_watcher(const struct serve *s, int control, struct err *err)
 		return -1;
 	conf.replaces = supervisor_predecessor();
 	conf.metrics = s->metrics;
+	conf.engines = s->engines;
+	conf.audit_state = s->audit_state;
 	conf.watched = s->watched;
 	allow_for(&conf);
 	w = watcher_open(&conf, err);
@@ -101,6 +105,7 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 		return -1;
 	bundle_unmap(&s->loaded->bundle);
 	conf.accept_damage = s->accept_damage;
+	conf.state = s->audit_state;
 	a = auditor_open(&conf, err);
 	if (!a && err->kind == ERR_INPUT) {
 		log_line("%s", err->msg);

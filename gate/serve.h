@@ -32,10 +32,12 @@ struct serve {
 	bool root;                          /* the processes get users of their own */
 	struct confine_ids ids[ROLE_COUNT]; /* if root */
 	int *listeners;                     /* descriptors, one a listener */
-	int status;                       /* the admin socket */
-	int state;                        /* the folder of admin { state }; -1: none */
-	struct admin_sockets *sockets;    /* listeners made at run time */
-	bool accept_damage;               /* of the log */
+	int status;                         /* the admin socket */
+	int state;                          /* the folder of admin { state }; -1: none */
+	struct admin_sockets *sockets;      /* listeners made at run time */
+	bool accept_damage;                 /* of the log */
+	struct audit_state *audit_state;
+	struct engines *engines;          /* likewise */
 	struct metrics *metrics;          /* likewise */
 	struct rates *rates;              /* shared by all workers, of every generation */
 	struct quotas *quotas;            /* shared by all workers, likewise */

@@ -1,11 +1,15 @@
 #include "gate/supervisor_priv.h"
 
+#include "audit/state.h"
 #include "gate/base/clock.h"
 #include "gate/base/jv.h"
+#include "proxy/engines.h"
 
+#include <string.h>
 #include <unistd.h>
 
-#define TREE_MAX ((size_t)4 << 20)
+#define TREE_MAX  ((size_t)4 << 20)
+#define SHOWN_MAX 64 /* listeners, backends */
 
 static void add_process(struct arena *a, struct jv *list, const struct process *p)
 {
@@ -38,9 +42,59 @@ static void add_reload(struct arena *a, struct jv *to, const struct reload *r)
 	jv_set(a, to, "ended_at", jv_int(r->ended_at));
 }
 
+/* Where callers come in. */
+static void add_listeners(struct arena *a, struct jv *list, const struct proxy_conf *p)
+{
+	for (size_t i = 0; i < p->listener_count && i < SHOWN_MAX; i++) {
+		const struct conf_listener *l = &p->listeners[i];
+		struct jv *to = jv_push(a, list, jv_object());
+
+		jv_set(a, to, "name", jv_string(l->name));
+		jv_set(a, to, "address", jv_string(conf_is_tcp(l) ? l->tcp : l->socket));
+		jv_set(a, to, "backend", jv_string(l->metrics ? "" : p->backends[l->backend].name));
+		jv_set(a, to, "metrics", jv_bool(l->metrics));
+	}
+}
+
+/* What the watcher knows of the engines; `reachable` is no when it is not known, too. */
+static void add_backends(struct arena *a, struct jv *list, const struct supervisor_view *view)
+{
+	const struct proxy_conf *p = view->proxy;
+
+	for (size_t i = 0; i < p->backend_count && i < SHOWN_MAX; i++) {
+		struct jv *to = jv_push(a, list, jv_object());
+		struct engine_look look;
+		const char *api;
+
+		engines_look(view->engines, i, &look);
+		api = arena_strndup(a, look.api, strlen(look.api));
+		jv_set(a, to, "name", jv_string(p->backends[i].name));
+		jv_set(a, to, "address", jv_string(p->backends[i].address));
+		jv_set(a, to, "tls", jv_bool(p->backends[i].tls != NULL));
+		jv_set(a, to, "state", jv_string(engine_state_name(look.state)));
+		jv_set(a, to, "reachable", jv_bool(look.state == ENGINE_UP));
+		jv_set(a, to, "api", jv_string(api ? api : ""));
+		jv_set(a, to, "since", jv_int(look.since));
+	}
+}
+
+static const char *audit_text(const struct supervisor *s, const struct supervisor_view *view)
+{
+	enum audit_stage stage = audit_state_get(view->audit);
+
+	if (!s->auditor.ready)
+		return audit_stage_name(s->sealed || stage == AUDIT_SEALED ? AUDIT_SEALED
+									   : AUDIT_DOWN);
+	return audit_stage_name(stage == AUDIT_DOWN ? AUDIT_UP : stage);
+}
+
 static struct jv status_tree(const struct supervisor *s, struct arena *a)
 {
 	struct jv tree = jv_object(), *list;
+	struct supervisor_view view = {.proxy = NULL};
+
+	if (s->conf->describe)
+		s->conf->describe(s->conf->arg, &view);
 
 	jv_set(a, &tree, "version", jv_string(SALLYPORT_VERSION));
 	jv_set(a, &tree, "pid", jv_int(getpid()));
@@ -50,10 +104,12 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	jv_set(a, &tree, "uptime_s", jv_int((int64_t)(clock_boot_ms() - s->started_ms) / 1000));
 	jv_set(a, &tree, "ready", jv_bool(supervisor_ready(s) && !s->stopping));
 	jv_set(a, &tree, "stopping", jv_bool(s->stopping != STOPPING_NOT));
-	jv_set(a, &tree, "audit",
-	       jv_string(s->auditor.ready ? "up"
-			 : s->sealed      ? "sealed"
-					  : "down"));
+	jv_set(a, &tree, "audit", jv_string(audit_text(s, &view)));
+	jv_set(a, &tree, "alarms", jv_int((int64_t)audit_state_alarms(view.audit)));
+	if (view.proxy) {
+		add_listeners(a, jv_set(a, &tree, "sockets", jv_array()), view.proxy);
+		add_backends(a, jv_set(a, &tree, "backends", jv_array()), &view);
+	}
 	list = jv_set(a, &tree, "processes", jv_array());
 	add_process(a, list, &s->auditor);
 	add_process(a, list, &s->resolver);

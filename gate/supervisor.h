@@ -39,6 +39,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct audit_state;
+struct engines;
+struct proxy_conf;
+
+struct supervisor_view {
+	const struct proxy_conf *proxy;
+	const struct engines *engines;
+	const struct audit_state *audit;
+};
+
 struct supervisor_conf {
 	/* In the new process; returns its exit status. */
 	int (*run)(void *arg, enum role role, int control);
@@ -79,6 +89,8 @@ struct supervisor_conf {
 	uint64_t (*due)(void *arg);
 	const struct runtime_listener *(*runtime)(void *arg, size_t i);
 	void (*status_more)(void *arg, struct arena *a, struct jv *tree);
+	/* What the status tells beside the processes, as it is now.  May be NULL. */
+	void (*describe)(void *arg, struct supervisor_view *ret);
 
 	void *arg;
 	size_t workers;

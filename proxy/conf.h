@@ -112,6 +112,7 @@ struct conf_limits {
 	uint64_t bodies_bytes;     /* all inspected bodies of a worker */
 	unsigned head_ms, body_ms; /* a request's head; an upload that stalls */
 	unsigned engine_ms;        /* until an engine answers a request that does not wait */
+	unsigned engine_waiting;   /* requests that wait for one engine, in a worker */
 };
 
 struct proxy_conf {
@@ -133,10 +134,12 @@ struct proxy_conf {
 	bool reads_without_log;
 	struct metrics *metrics; /* shared by all workers; NULL: nothing is counted */
 	struct watched *watched; /* shared by workers and watchers: what engines were asked for */
-	struct rates *rates;     /* shared by all workers; NULL: none are kept (`check`) */
-	struct quotas *quotas;   /* likewise */
-	struct updates *updates; /* as rates */
-	const char *generation;  /* hash of the bundle */
+	struct audit_state *audit_state; /* likewise */
+	struct engines *engines;         /* shared, too; NULL: nothing is known of them */
+	struct rates *rates;             /* shared by all workers; NULL: none are kept (`check`) */
+	struct quotas *quotas;           /* likewise */
+	struct updates *updates;         /* as rates */
+	const char *generation;          /* hash of the bundle */
 	const char *replaces; /* how the worker before this one was lost, for the log; "" or NULL:
 				 none was */
 };

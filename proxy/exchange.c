@@ -343,6 +343,8 @@ static bool caller_refused(struct exchange *x)
 			profile_refusal(x->profile, x->call.op, x->arena);
 	else if (!log_allows(x))
 		violations_add(&x->call.refused, REASON_audit_unavailable);
+	else if (service_is_crowded(x))
+		violations_add(&x->call.refused, REASON_engine_busy);
 	else if (c->given_up)
 		violations_add(&x->call.refused, REASON_busy)->text =
 			"the connection was ended; new rules are in force";

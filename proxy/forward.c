@@ -108,6 +108,8 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 		return;
 	}
 	x->forwarded = true;
+	x->sent_ms = x->worker->loop.now_ms;
+	service_count(x, ENGINE_requests, 1);
 	if (x->call.body == BODY_REWRITE)
 		intake_flush(x);
 	else if (x->call.body == BODY_STREAM && !x->upload_over)
@@ -241,6 +243,8 @@ static void on_head(void *arg, const struct reply_head *head)
 	bool held = is_held(&x->call, head->status);
 
 	quota_answered(x);
+	service_count(x, ENGINE_answers, 1);
+	service_count(x, ENGINE_milliseconds, x->worker->loop.now_ms - x->sent_ms);
 	x->http = x->answer.status = head->status;
 	x->status = head->status < 400 ? "ok" : "fail";
 	keep_headers(x, head);

@@ -109,6 +109,7 @@ static bool start_get(struct exchange *x, struct lookup_run *run)
 	if (!buf_spent(&head))
 		run->up = upcall_start(x->service->pool, &req, &lookup_handlers, run, &err);
 	buf_fini(&head);
+	service_count(x, ENGINE_requests, 1);
 	if (!run->up)
 		snprintf(x->err, sizeof(x->err), "%.190s", err.msg);
 	return run->up != NULL;

@@ -1,5 +1,6 @@
 #include "proxy/metrics.h"
 
+#include "audit/state.h"
 #include "gate/base/hash.h"
 
 #include <stdatomic.h>
@@ -145,6 +146,22 @@ static void write_times(const struct metrics *m, struct buf *out)
 	}
 	buf_printf(out, "%s_sum %.3f\n%s_count %llu\n", name,
 		   (double)atomic_load(&m->took_ms) / 1000, name, sum);
+}
+
+void metrics_write_audit(const struct audit_state *s, struct buf *out)
+{
+	enum audit_stage now = audit_state_get(s);
+
+	if (!s)
+		return;
+	write_head(out, "sallyport_audit_state", "gauge", "1 for the one that the log is in.");
+	for (int stage = 0; stage < AUDIT_STAGE_COUNT; stage++)
+		buf_printf(out, "sallyport_audit_state{state=\"%s\"} %d\n",
+			   audit_stage_name((enum audit_stage)stage),
+			   (enum audit_stage)stage == now);
+	write_head(out, "sallyport_alarms_total", "counter",
+		   "Alarms of the log about itself (records log_alarm).");
+	buf_printf(out, "sallyport_alarms_total %llu\n", (unsigned long long)audit_state_alarms(s));
 }
 
 void metrics_write(const struct metrics *m, const char *generation, bool audit_up, struct buf *out)

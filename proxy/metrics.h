@@ -34,6 +34,10 @@ void metrics_decision(struct metrics *m, const char *profile, const char *operat
 		      const char *verdict, const char *reason);
 void metrics_request(struct metrics *m, uint64_t took_ms);
 
+/* How the log is, and its alarms. */
+struct audit_state;
+void metrics_write_audit(const struct audit_state *s, struct buf *out);
+
 /* In Prometheus' text format; audit_up: as this worker sees it. */
 void metrics_write(const struct metrics *m, const char *generation, bool audit_up, struct buf *out);
 

@@ -1,5 +1,6 @@
 #include "proxy/scrape.h"
 
+#include "proxy/engines.h"
 #include "proxy/metrics.h"
 
 #include <string.h>
@@ -16,29 +17,68 @@ static void write_metrics(struct worker *w, struct page *p)
 	if (w->conf->metrics)
 		metrics_write(w->conf->metrics, w->conf->generation, audit_client_up(w->audit),
 			      &p->body);
+	metrics_write_audit(w->conf->audit_state, &p->body);
+	engines_write(w->conf->engines, w->conf, &p->body);
 }
 
-static void write_state(struct page *p, bool good, const char *text)
+/* Says what is wrong, if anything is. */
+static bool say_log(const struct worker *w, struct buf *out)
 {
-	p->status = good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
-	buf_printf(&p->body, "%s\n", text);
+	bool up = audit_client_up(w->audit);
+
+	if (!up)
+		buf_puts(out, "the log takes no records: what changes state is refused\n");
+	return up;
+}
+
+static bool say_engine(const struct worker *w, size_t backend, struct buf *out)
+{
+	struct engine_look look;
+
+	engines_look(w->conf->engines, backend, &look);
+	if (look.state != ENGINE_UP)
+		buf_printf(out, "backend %s: %s\n", w->conf->backends[backend].name,
+			   engine_state_text(look.state));
+	return look.state == ENGINE_UP;
+}
+
+/* only: the name of one backend, or NULL for all. */
+static void write_ready(const struct worker *w, const char *only, struct page *p)
+{
+	bool good = say_log(w, &p->body), known = !only;
+
+	for (size_t i = 0; i < w->conf->backend_count; i++) {
+		if (only && strcmp(only, w->conf->backends[i].name) != 0)
+			continue;
+		known = true;
+		good = say_engine(w, i, &p->body) && good;
+	}
+	if (w->stopping)
+		buf_puts(&p->body, "the gate stops\n");
+	p->status = !known                 ? MHD_HTTP_NOT_FOUND
+		    : good && !w->stopping ? MHD_HTTP_OK
+					   : MHD_HTTP_SERVICE_UNAVAILABLE;
+	if (!known) {
+		buf_clear(&p->body);
+		buf_puts(&p->body, "no backend has this name\n");
+	} else if (p->status == MHD_HTTP_OK) {
+		buf_puts(&p->body, "ready\n");
+	}
 }
 
 static void write_page(struct worker *w, const char *target, struct page *p)
 {
-	bool up = audit_client_up(w->audit);
-
 	if (!strcmp(target, "/metrics")) {
 		write_metrics(w, p);
 	} else if (!strcmp(target, "/health")) {
-		write_state(p, true, "alive");
+		buf_puts(&p->body, "alive\n");
 	} else if (!strcmp(target, "/ready")) {
-		write_state(p, up && !w->stopping,
-			    up ? "ready"
-			       : "the log takes no records: what changes state is refused");
+		write_ready(w, NULL, p);
+	} else if (!strncmp(target, "/ready/", 7)) {
+		write_ready(w, target + 7, p);
 	} else {
 		p->status = MHD_HTTP_NOT_FOUND;
-		buf_puts(&p->body, "here are /metrics, /health and /ready\n");
+		buf_puts(&p->body, "here are /metrics, /health, /ready and /ready/BACKEND\n");
 	}
 }
 

@@ -233,6 +233,8 @@ static void count(const struct exchange *x)
 	const struct violations *v = &x->decision.violations;
 	enum reason reason = v->count ? v->list[0].reason : REASON_NONE;
 	struct metrics *m = x->worker->conf->metrics;
+	bool failed = reason == REASON_engine_unreachable || reason == REASON_engine_timeout ||
+		      reason == REASON_engine_reply;
 
 	metrics_decision(m, x->decision.profile ? x->decision.profile : "",
 			 operation_name(x->call.op), verdict_name(x->decision.verdict),
@@ -240,9 +242,11 @@ static void count(const struct exchange *x)
 	metrics_add(m, METRIC_bytes_in, x->bytes_in);
 	metrics_add(m, METRIC_bytes_out, x->bytes_out);
 	metrics_add(m, METRIC_streams, x->upgrade != NULL);
-	metrics_add(m, METRIC_engine_failures,
-		    reason == REASON_engine_unreachable || reason == REASON_engine_timeout ||
-			    reason == REASON_engine_reply);
+	metrics_add(m, METRIC_engine_failures, failed);
+	service_count(x, ENGINE_failures, failed);
+	service_count(x, ENGINE_timeouts, reason == REASON_engine_timeout);
+	service_count(x, ENGINE_crowded, reason == REASON_engine_busy);
+	metrics_add(m, METRIC_rates, reason == REASON_rate);
 	if (x->call.reply != REPLY_HIJACK && x->call.reply != REPLY_ROWS)
 		metrics_request(m, x->worker->loop.now_ms - x->started_ms);
 }

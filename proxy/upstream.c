@@ -51,6 +51,14 @@ uint64_t upstream_epoch(const struct upstream *u)
 	return u->epoch;
 }
 
+uint64_t upstream_take_dials(struct upstream *u)
+{
+	uint64_t dials = u->dials;
+
+	u->dials = 0;
+	return dials;
+}
+
 static struct upcall *take_idle(struct upstream *u)
 {
 	struct upcall *c = u->idle;

@@ -57,6 +57,9 @@ void upstream_close(struct upstream *u);
  */
 uint64_t upstream_epoch(const struct upstream *u);
 
+/* Connections that were made since it was asked last. */
+uint64_t upstream_take_dials(struct upstream *u);
+
 struct upcall_request {
 	struct span head;  /* complete, with its empty line */
 	struct span body;  /* complete; empty when it is streamed */

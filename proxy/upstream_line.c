@@ -64,6 +64,7 @@ static int dial(struct upcall *c, struct err *err)
 		hang_up(c);
 		return -1;
 	}
+	u->dials++;
 	if (dial_is_another(u->dial, &c->line)) {
 		drop_all_idle(u);
 		lost(u);

@@ -22,6 +22,7 @@ struct upstream {
 	struct dial *dial;
 	struct upcall *idle; /* linked by next */
 	size_t idle_count;
+	uint64_t dials; /* that upstream_take_dials() has not told yet */
 	uint64_t epoch; /* counts what stood behind the address; see upstream_epoch() */
 	void (*lost)(void *arg);
 	void *lost_arg;

@@ -2,6 +2,7 @@
 
 #include "gate/base/log.h"
 #include "proxy/observe_priv.h"
+#include "proxy/pulse.h"
 #include "proxy/rejudge.h"
 #include "proxy/watched.h"
 #include "proxy/worker_priv.h"
@@ -18,6 +19,7 @@
 static const struct watcher_module *const modules[] = {
 	&observe_module,
 	&rejudge_module,
+	&pulse_module,
 };
 #define MODULES (sizeof(modules) / sizeof(*modules))
 

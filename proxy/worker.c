@@ -35,6 +35,7 @@ const struct conf_limits conf_default_limits = {
 	.head_ms = 30000,
 	.body_ms = 30000,
 	.engine_ms = 60000,
+	.engine_waiting = 1024,
 };
 
 #define WORKER_OF(member, ptr) ((struct worker *)((char *)(ptr)-offsetof(struct worker, member)))
@@ -114,6 +115,7 @@ static void service_lost(void *arg)
 {
 	struct service *s = arg;
 
+	engines_add(s->worker->conf->engines, (size_t)(s - s->worker->services), ENGINE_losses, 1);
 	s->ops->forget(s->backend);
 }
 
@@ -124,6 +126,7 @@ static int open_service(struct worker *w, size_t i, struct err *err)
 	struct backend_conf backend = {.name = conf->name};
 	struct dial *dial;
 
+	s->worker = w;
 	s->conf = conf;
 	s->ops = backend_find(conf->kind);
 	if (!s->ops)
@@ -432,6 +435,9 @@ void worker_turn(struct worker *w, int timeout_ms)
 	if (w->loop.now_ms < w->tick_ms)
 		return;
 	w->tick_ms = w->loop.now_ms + WORKER_TICK_MS;
+	for (size_t i = 0; i < w->conf->backend_count; i++)
+		engines_add(w->conf->engines, i, ENGINE_dials,
+			    upstream_take_dials(w->services[i].pool));
 	ask_anew(w);
 	inside_tick(w);
 	if (w->watcher)

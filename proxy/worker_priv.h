@@ -10,6 +10,7 @@
 #include "gate/base/frame.h"
 #include "proxy/canonical.h"
 #include "proxy/conf.h"
+#include "proxy/engines.h"
 #include "proxy/inside.h"
 #include "proxy/loop.h"
 #include "proxy/relay.h"
@@ -31,8 +32,11 @@
 #define QUESTION_MAX      65536        /* bytes */
 #define DRAIN_MAX         (8u << 20) /* bytes of a refused upload that are read before the answer */
 
+struct worker;
+
 /* A guarded service: the adapter and the connections to it. */
 struct service {
+	struct worker *worker;
 	const struct conf_backend *conf;
 	const struct backend_ops *ops;
 	struct backend *backend;
@@ -164,6 +168,7 @@ struct exchange {
 	bool has_facts;
 	int64_t judged_at;         /* seconds since 1970 */
 	uint64_t epoch;            /* of the service, when judging began */
+	uint64_t sent_ms;          /* when it was */
 	bool permitted;            /* decide() said so */
 	char receipt[256];         /* Sallyport-Audit header, "" without */
 	bool hardened;             /* what the profile fills in has been filled in */
@@ -340,6 +345,10 @@ void judge_make_facts(struct exchange *x);
 
 /* Rules speak of facts; a caller knows the fields of the request. */
 void judge_name_fields(struct exchange *x);
+
+/* crowd.c: what is counted of a service, and how many may wait for it */
+void service_count(const struct exchange *x, enum engine_counter which, uint64_t n);
+bool service_is_crowded(const struct exchange *x);
 
 /* exchange.c: called by the front */
 struct exchange *exchange_create(struct conn *c, struct span target);

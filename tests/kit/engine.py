@@ -234,6 +234,11 @@ def is_roll_call(head):
     return head.get("user-agent") == "sallyport-watcher" and "/containers/json" in head.target
 
 
+def is_pulse(head):
+    """The same process asks every other second whether an engine is well."""
+    return head.get("user-agent") == "sallyport-pulse"
+
+
 def begin_events(stream, first=b""):
     stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                 b"Transfer-Encoding: chunked\r\n\r\n" + first)
@@ -258,13 +263,13 @@ def hold_events(stream):
     wait_for_end(stream)
 
 
-def reply(status, document, head_only=False, more=()):
+def reply(status, document, head_only=False, more=(), api=API):
     """The bytes of a complete reply, with the headers that dockerd sends."""
     if isinstance(document, str):
         kind, body = "text/plain; charset=utf-8", document.encode("latin-1")
     else:
         kind, body = "application/json", json.dumps(document).encode() + b"\n"
-    fields = [f"HTTP/1.1 {status} X", f"Api-Version: {API}", "Docker-Experimental: false",
+    fields = [f"HTTP/1.1 {status} X", f"Api-Version: {api}", "Docker-Experimental: false",
               "Ostype: linux", "Server: Docker/20.10.24 (linux)", f"Content-Type: {kind}",
               f"Content-Length: {len(body)}", *more]
     return "\r\n".join(fields).encode("latin-1") + b"\r\n\r\n" + (b"" if head_only else body)

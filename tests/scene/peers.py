@@ -534,6 +534,7 @@ class Upstream(Peer):
         self.queue = []
         self.now = None
         self.watchers, self.past = [], []  # streams of events; what those to come are told first
+        self.wedged = False
         self.processes = []  # that it pretends to have started
         tls = stage.certs().server(block.options["tls"]) if "tls" in block.options else None
         self.server = wire.Server(path, self.serve, tls)
@@ -603,12 +604,19 @@ class Upstream(Peer):
                 head = stream.request()
             except Trouble:
                 return
+            if self.wedged and not head.target.endswith("/_ping"):
+                self.stage.note(self.who, f"< {head.start} (and no answer)")
+                engine.wait_for_end(stream)
+                return
             if engine.is_watcher(head):
                 self.tell_events(stream, head)
                 return
             if engine.is_roll_call(head) and not self.expects(head):
                 self.stage.note(self.who, f"< {head.start} (what runs: answered by itself)")
                 stream.send(engine.reply(200, self.model.running(head.target)))
+                continue
+            if engine.is_pulse(head):
+                stream.send(engine.reply(200, [], api=self.model.version["ApiVersion"]))
                 continue
             if not self.stand(stream, head):
                 request = Request(stream, head)
@@ -746,6 +754,14 @@ class Upstream(Peer):
 
     def do_up(self, _args, _):
         self.server.start()
+
+    def do_wedge(self, args, _):
+        """wedge: from now on it answers pings and nothing else; wedge over: it is well again"""
+        self.wedged = args != ["over"]
+
+    def do_version(self, args, _):
+        """version X: the newest that it speaks, from now on"""
+        self.model.version["ApiVersion"] = str(args[0])
 
     def do_end(self, _args, _):
         if self.queue:
