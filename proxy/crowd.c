@@ -22,6 +22,7 @@ static bool waits(const struct exchange *x)
 	case X_UNDO:
 		return true;
 	case X_HEAD:
+	case X_CALLER:
 	case X_BODY:
 	case X_DRAIN:
 	case X_RECORD:

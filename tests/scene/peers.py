@@ -616,7 +616,10 @@ class Upstream(Peer):
                 stream.send(engine.reply(200, self.model.running(head.target)))
                 continue
             if engine.is_pulse(head):
-                stream.send(engine.reply(200, [], api=self.model.version["ApiVersion"]))
+                try:
+                    stream.send(engine.reply(200, [], api=self.model.version["ApiVersion"]))
+                except Trouble:
+                    return
                 continue
             if not self.stand(stream, head):
                 request = Request(stream, head)
