@@ -99,6 +99,7 @@
 ---| "upgrade" # this request needs a connection upgrade, or must not ask for one
 ---| "rate" # this is asked for more often than the profile allows
 ---| "busy" # the gate holds as many inspected bodies as it may
+---| "engine_busy" # too many requests wait for this engine already
 ---| "json_empty" # there is no JSON object in the body
 ---| "json_syntax" # the body is not JSON
 ---| "json_encoding" # the body holds bytes that are not clean UTF-8 text
