@@ -82,54 +82,6 @@ static void wire_end(struct tls_wire *t)
 	free(t);
 }
 
-static enum metric metric_of(enum tls_fault fault)
-{
-	switch (fault) {
-	case TLS_NO_CERTIFICATE:
-		return METRIC_tls_no_certificate;
-	case TLS_BAD_CERTIFICATE:
-		return METRIC_tls_bad_certificate;
-	case TLS_EXPIRED:
-		return METRIC_tls_expired;
-	case TLS_VERSION:
-		return METRIC_tls_version;
-	case TLS_PEER_REFUSED:
-		return METRIC_tls_peer_refused;
-	case TLS_LATE:
-		return METRIC_tls_late;
-	case TLS_FINE:
-	case TLS_AGAIN:
-	case TLS_END:
-	case TLS_CUT:
-	case TLS_NO_TLS:
-	case TLS_RENEGOTIATION:
-	case TLS_FAULT_COUNT:
-		break;
-	}
-	return METRIC_tls_garbage;
-}
-
-/* Whoever only looks whether the port is open leaves no record. */
-static void wire_refuse(struct tls_wire *t, enum tls_fault fault)
-{
-	struct certificate *shown = NULL;
-	struct handshake h = {.listener = t->listener->name,
-			      .address = t->address,
-			      .fault = fault,
-			      .why = tls_session_why(t->session)};
-
-	metrics_add(t->worker->conf->metrics, metric_of(fault), 1);
-	if (t->heard) {
-		shown = tls_session_certificate(t->session);
-		h.shown = shown ? certificate_names(shown) : NULL;
-		trail_handshake(t->worker, &h);
-		log_often(&refused, "listener %s: %s: %s%s%s", h.listener, t->address,
-			  tls_fault_text(fault), *h.why ? ": " : "", h.why);
-		certificate_free(shown);
-	}
-	wire_end(t);
-}
-
 /* --- lingering --- */
 
 static void linger(struct tls_wire *t)
@@ -151,7 +103,8 @@ static void begin_linger(struct tls_wire *t)
 	t->state = WIRE_LINGERING;
 	t->since_ms = t->worker->loop.now_ms;
 	loop_unwatch(&t->worker->loop, &t->inner);
-	close(t->inner_fd);
+	if (t->inner_fd >= 0)
+		close(t->inner_fd);
 	t->inner_fd = -1;
 	shutdown(t->fd, SHUT_WR);
 	linger(t);
@@ -278,6 +231,58 @@ static void on_inner(struct watch *watch, uint32_t events)
 }
 
 /* --- the handshake --- */
+
+static enum metric metric_of(enum tls_fault fault)
+{
+	switch (fault) {
+	case TLS_NO_CERTIFICATE:
+		return METRIC_tls_no_certificate;
+	case TLS_BAD_CERTIFICATE:
+		return METRIC_tls_bad_certificate;
+	case TLS_EXPIRED:
+		return METRIC_tls_expired;
+	case TLS_VERSION:
+		return METRIC_tls_version;
+	case TLS_PEER_REFUSED:
+		return METRIC_tls_peer_refused;
+	case TLS_LATE:
+		return METRIC_tls_late;
+	case TLS_FINE:
+	case TLS_AGAIN:
+	case TLS_END:
+	case TLS_CUT:
+	case TLS_NO_TLS:
+	case TLS_RENEGOTIATION:
+	case TLS_FAULT_COUNT:
+		break;
+	}
+	return METRIC_tls_garbage;
+}
+
+/* Whoever only looks whether the port is open leaves no record. */
+static void wire_refuse(struct tls_wire *t, enum tls_fault fault)
+{
+	struct certificate *shown = NULL;
+	struct handshake h = {.listener = t->listener->name,
+			      .address = t->address,
+			      .fault = fault,
+			      .why = tls_session_why(t->session)};
+
+	metrics_add(t->worker->conf->metrics, metric_of(fault), 1);
+	if (t->heard) {
+		shown = tls_session_certificate(t->session);
+		h.shown = shown ? certificate_names(shown) : NULL;
+		trail_handshake(t->worker, &h);
+		log_often(&refused, "listener %s: %s: %s%s%s", h.listener, t->address,
+			  tls_fault_text(fault), *h.why ? ": " : "", h.why);
+		certificate_free(shown);
+	}
+	/* So that the caller gets to read why, whatever it has sent meanwhile. */
+	if (t->heard && fault != TLS_CUT)
+		begin_linger(t);
+	else
+		wire_end(t);
+}
 
 /* From here on it is a connection. */
 static void wire_open(struct tls_wire *t)
