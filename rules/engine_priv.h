@@ -24,8 +24,8 @@
 #include "rules/settings_priv.h"
 
 #define PROFILES_MAX           256
-#define ITEMS_MAX              1024 /* checks and rules of an engine */
-#define PROFILE_ITEMS_MAX      128  /* rules of a profile, inherited ones included */
+#define ITEMS_MAX              4096 /* checks and rules of an engine */
+#define PROFILE_ITEMS_MAX      512  /* rules of a profile, inherited ones included */
 #define EXTENDS_MAX            8    /* profiles above one */
 #define SETTINGS_MAX           64
 #define EXCEPTIONS_MAX         256 /* of an engine */
