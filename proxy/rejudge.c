@@ -292,6 +292,7 @@ static void start_list(struct rejudging *r, const char *const *ids, size_t count
 	struct buf head;
 
 	r->began = true;
+	s->ops->forget(s->backend); /* what is judged by is no older than what is judged */
 	r->list_deadline_ms = r->worker->loop.now_ms + r->worker->conf->limits.engine_ms;
 	elements_init(&r->elements, ROW_MAX);
 	buf_init(&head, LIST_HEAD_MAX);
