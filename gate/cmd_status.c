@@ -25,6 +25,22 @@ static const struct jv *item(const struct jv *list, size_t i)
 	return list && list->kind == JV_ARRAY && i < list->count ? &list->items[i] : NULL;
 }
 
+/* How what runs came out when it was judged again, if it was. */
+static void print_round(const struct jv *round, int64_t now)
+{
+	int64_t at = jv_num(round, "at", 0);
+
+	if (!at)
+		return;
+	printf("           %-16s %lld judged again: %lld reported, %lld stopped, %lld unknown, "
+	       "%lld "
+	       "left out; %lld s ago (%s)\n",
+	       "", (long long)jv_num(round, "judged", 0), (long long)jv_num(round, "reported", 0),
+	       (long long)jv_num(round, "stopped", 0), (long long)jv_num(round, "unknown", 0),
+	       (long long)jv_num(round, "left_out", 0), (long long)(now > at ? now - at : 0),
+	       jv_str(round, "cause", "?"));
+}
+
 static void print_places(const struct jv *tree)
 {
 	const struct jv *sockets = jv_get(tree, "sockets"), *one;
@@ -44,6 +60,7 @@ static void print_places(const struct jv *tree)
 		if (*jv_str(one, "api", ""))
 			printf(", API %s", jv_str(one, "api", ""));
 		printf("\n");
+		print_round(jv_get(one, "rejudged"), now);
 	}
 }
 

@@ -56,6 +56,27 @@ static void add_listeners(struct arena *a, struct jv *list, const struct proxy_c
 	}
 }
 
+/* When what runs there was judged again, and how that came out; nothing before the first time. */
+static void add_round(struct arena *a, struct jv *to, const struct engine_round *r)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} all[] = {
+		{"judged", r->judged},   {"reported", r->reported}, {"stopped", r->stopped},
+		{"unknown", r->unknown}, {"left_out", r->left_out},
+	};
+	struct jv *round;
+
+	if (!r->at)
+		return;
+	round = jv_set(a, to, "rejudged", jv_object());
+	jv_set(a, round, "at", jv_int(r->at));
+	jv_set(a, round, "cause", jv_string(rejudge_cause_name(r->cause)));
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		jv_set(a, round, all[i].name, jv_int((int64_t)all[i].n));
+}
+
 /* What the watcher knows of the engines; `reachable` is no when it is not known, too. */
 static void add_backends(struct arena *a, struct jv *list, const struct supervisor_view *view)
 {
@@ -64,6 +85,7 @@ static void add_backends(struct arena *a, struct jv *list, const struct supervis
 	for (size_t i = 0; i < p->backend_count && i < SHOWN_MAX; i++) {
 		struct jv *to = jv_push(a, list, jv_object());
 		struct engine_look look;
+		struct engine_round round;
 		const char *api;
 
 		engines_look(view->engines, i, &look);
@@ -75,6 +97,8 @@ static void add_backends(struct arena *a, struct jv *list, const struct supervis
 		jv_set(a, to, "reachable", jv_bool(look.state == ENGINE_UP));
 		jv_set(a, to, "api", jv_string(api ? api : ""));
 		jv_set(a, to, "since", jv_int(look.since));
+		engines_round(view->engines, i, &round);
+		add_round(a, to, &round);
 	}
 }
 

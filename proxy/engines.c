@@ -13,6 +13,10 @@ struct one {
 	_Atomic uint32_t api; /* major and minor, 16 bits each; 0: not known */
 	_Atomic int64_t since;
 	_Atomic uint64_t counters[ENGINE_COUNTER_COUNT];
+	/* The last round of judging again: of one writer, and read for people. */
+	_Atomic int64_t round_at;
+	_Atomic uint32_t round_cause;
+	_Atomic uint64_t judged, reported, stopped, unknown, left_out;
 };
 
 struct engines {
@@ -109,6 +113,41 @@ void engines_look(const struct engines *e, size_t backend, struct engine_look *r
 	ret->since = atomic_load(&e->list[backend].since);
 	if (api)
 		snprintf(ret->api, sizeof(ret->api), "%u.%u", api >> 16, api & 0xffff);
+}
+
+void engines_judged(struct engines *e, size_t backend, const struct engine_round *r)
+{
+	struct one *to;
+
+	if (!e || backend >= e->count)
+		return;
+	to = &e->list[backend];
+	atomic_store(&to->round_cause, (uint32_t)r->cause);
+	atomic_store(&to->judged, r->judged);
+	atomic_store(&to->reported, r->reported);
+	atomic_store(&to->stopped, r->stopped);
+	atomic_store(&to->unknown, r->unknown);
+	atomic_store(&to->left_out, r->left_out);
+	atomic_store(&to->round_at, r->at);
+}
+
+void engines_round(const struct engines *e, size_t backend, struct engine_round *ret)
+{
+	const struct one *from;
+	uint32_t cause;
+
+	*ret = (struct engine_round){.at = 0};
+	if (!e || backend >= e->count)
+		return;
+	from = &e->list[backend];
+	ret->at = atomic_load(&from->round_at);
+	cause = atomic_load(&from->round_cause);
+	ret->cause = cause < CAUSE_COUNT ? (enum rejudge_cause)cause : CAUSE_START;
+	ret->judged = atomic_load(&from->judged);
+	ret->reported = atomic_load(&from->reported);
+	ret->stopped = atomic_load(&from->stopped);
+	ret->unknown = atomic_load(&from->unknown);
+	ret->left_out = atomic_load(&from->left_out);
 }
 
 static void write_head(struct buf *out, const char *name, const char *type, const char *help)

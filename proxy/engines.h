@@ -11,6 +11,7 @@
 #include "gate/base/buf.h"
 #include "gate/base/err.h"
 #include "proxy/conf.h"
+#include "proxy/rejudge.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,6 +53,16 @@ struct engine_look {
 };
 
 void engines_look(const struct engines *e, size_t backend, struct engine_look *ret);
+
+/* The last time that what runs there was judged again: all of it, or some (rejudge.h). */
+struct engine_round {
+	int64_t at; /* seconds since 1970; 0: never */
+	enum rejudge_cause cause;
+	uint64_t judged, reported, stopped, unknown, left_out;
+};
+
+void engines_judged(struct engines *e, size_t backend, const struct engine_round *r);
+void engines_round(const struct engines *e, size_t backend, struct engine_round *ret);
 
 /* In Prometheus' text format. */
 void engines_write(const struct engines *e, const struct proxy_conf *conf, struct buf *out);

@@ -1,7 +1,9 @@
 /* The module: what is asked for, the lists of what runs, and whose turn it is. */
 #include "proxy/rejudge_priv.h"
 
+#include "gate/base/clock.h"
 #include "gate/base/log.h"
+#include "proxy/engines.h"
 #include "proxy/metrics.h"
 
 #include <stdio.h>
@@ -94,6 +96,14 @@ static void summarise(struct rejudging *r)
 		metrics_add(r->worker->conf->metrics, METRIC_unrecorded, 1);
 	if (t->reported || t->stopped || t->unknown || t->left_out)
 		log_line("backend %s: %s", rec.backend, text);
+	engines_judged(r->worker->conf->engines, r->backend,
+		       &(struct engine_round){.at = (int64_t)(clock_unix_ns() / 1000000000),
+					      .cause = r->cause,
+					      .judged = t->judged,
+					      .reported = t->reported,
+					      .stopped = t->stopped,
+					      .unknown = t->unknown,
+					      .left_out = t->left_out});
 	r->tally = (struct rejudge_tally){0};
 	r->began = false;
 }

@@ -20,6 +20,19 @@
 
 #include "proxy/watcher.h"
 
+/* Why something is judged again. */
+enum rejudge_cause {
+	CAUSE_START = 0,
+	CAUSE_RECONNECT,
+	CAUSE_RELOAD,
+	CAUSE_ENGINE_START,  /* of this one, unasked */
+	CAUSE_ENGINE_RELOAD, /* the engine's own configuration */
+	CAUSE_AGAIN,         /* it could not be done before */
+	CAUSE_COUNT
+};
+
+const char *rejudge_cause_name(enum rejudge_cause c);
+
 extern const struct watcher_module rejudge_module;
 
 /* Nothing that the gate allowed explains that this runs. */

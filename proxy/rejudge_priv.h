@@ -25,19 +25,6 @@
 
 /* --- weighing --- */
 
-/* Why something is judged again. */
-enum rejudge_cause {
-	CAUSE_START = 0,
-	CAUSE_RECONNECT,
-	CAUSE_RELOAD,
-	CAUSE_ENGINE_START,  /* of this one, unasked */
-	CAUSE_ENGINE_RELOAD, /* the engine's own configuration */
-	CAUSE_AGAIN,         /* it could not be done before */
-	CAUSE_COUNT
-};
-
-const char *rejudge_cause_name(enum rejudge_cause c);
-
 enum finding {
 	FINDING_UNKNOWN = 0,
 	FINDING_FINE,
