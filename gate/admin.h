@@ -173,6 +173,7 @@ struct admin_conf {
 	int state;     /* the folder; -1: none */
 	uid_t starter; /* of the gate */
 	gid_t group;   /* likewise */
+	struct metrics *metrics;
 };
 
 /* Serves until the control socket ends.  The exit status. */

@@ -6,6 +6,7 @@
 #include "gate/base/io.h"
 #include "gate/base/jv.h"
 #include "gate/base/log.h"
+#include "proxy/metrics.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -266,6 +267,8 @@ void admin_decide(struct admin_use *u, enum admin_answer how, const char *note)
 	int rc;
 
 	u->answer = how;
+	metrics_add(u->a->conf->metrics, METRIC_admin_uses, !u->own);
+	metrics_add(u->a->conf->metrics, METRIC_admin_refused, how != ADMIN_DONE);
 	buf_init(&facts, ARGUMENTS_MAX);
 	fill_record(u, &r);
 	put_facts(u, &facts);

@@ -4,6 +4,7 @@
 #include "gate/serve.h"
 
 #include "gate/base/clock.h"
+#include "proxy/metrics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,11 +93,14 @@ void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *repl
 	} else if (w->ask == ASK_ADD || w->ask == ASK_RESTORE) {
 		reply->code =
 			admin_sockets_add(s->sockets, c, &row, w->ask == ASK_RESTORE, &there, &err);
-		if (admin_sockets_count(s->sockets) > before)
+		if (admin_sockets_count(s->sockets) > before) {
 			*ret_made = there;
+			metrics_add(s->metrics, METRIC_runtime_added, 1);
+		}
 	} else if (w->ask == ASK_REMOVE) {
 		reply->code = admin_sockets_remove(s->sockets, c, row.name, &reply->row);
 		*ret_gone = reply->code == ADMIN_DONE;
+		metrics_add(s->metrics, METRIC_runtime_ended, *ret_gone);
 	} else if (w->ask == ASK_CLEAR) {
 		admin_sockets_clear(s->sockets, c, row.path);
 	} else {
@@ -109,7 +113,10 @@ bool serve_expired(void *arg, struct runtime_row *ret)
 {
 	struct serve *s = arg;
 
-	return admin_sockets_expire(s->sockets, &s->loaded->config, ret);
+	bool ended = admin_sockets_expire(s->sockets, &s->loaded->config, ret);
+
+	metrics_add(s->metrics, METRIC_runtime_ended, ended);
+	return ended;
 }
 
 uint64_t serve_due(void *arg)

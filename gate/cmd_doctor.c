@@ -79,6 +79,15 @@ void doctor_config(struct findings *f)
 				    "listener '%s' can be opened by everybody (mode %04o)",
 				    c->listeners[i].name, c->access[i].mode);
 	}
+	check_folder_of(f, c->status_socket);
+	if (*c->admin.sockets)
+		check_folder_of(f, c->admin.sockets);
+	if (c->admin.access.mode & 02)
+		finding_add(f, FINDING_NOTE,
+			    "Who has no role is refused, but can take others' turns.",
+			    "admin { group = ... } and mode 0660.",
+			    "the admin socket can be opened by everybody (mode %04o)",
+			    c->admin.access.mode);
 	for (size_t i = 0; i < c->proxy.backend_count; i++)
 		if (!c->proxy.backends[i].sees_files)
 			finding_add(f, FINDING_NOTE,

@@ -140,7 +140,8 @@ static int run_admin(const struct serve *s, int control, struct err *err)
 				  .socket = s->status,
 				  .state = s->state,
 				  .starter = geteuid(),
-				  .group = getegid()};
+				  .group = getegid(),
+				  .metrics = s->metrics};
 
 	bundle_unmap(&s->loaded->bundle);
 	if (begin(s, ROLE_ADMIN, err) < 0 || privs_filter(ROLE_ADMIN, err) < 0)

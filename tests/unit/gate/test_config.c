@@ -392,6 +392,23 @@ static const struct {
 	 "," NAMED("listener", "net", "8", "\"tcp\":\"127.0.0.1:1\",\"otherwise\":\"p\"") "," PLAIN(
 		 "admin", "9", "\"socket\":\"/run/a.sock\""),
 	 ""},
+	{"roles of the admin socket",
+	 ALL "," PLAIN("admin", "9",
+		       "\"group\":\"daemon\",\"mode\":\"0660\",\"operate\":[\"root\",\"daemon\"],"
+		       "\"approve\":[],\"audit\":[\"mail\"],\"listeners\":1024,\"lifetime\":1"),
+	 ""},
+	{"a role of nobody", ALL "," PLAIN("admin", "9", "\"operate\":[\"no-such-name\"]"),
+	 ":9: admin: there is neither a user nor a group called 'no-such-name'"},
+	{"sockets without a state", ALL "," PLAIN("admin", "9", "\"sockets\":\"/run/a\""),
+	 ":9: admin: 'sockets' says where listeners may be made at run time, and 'state' where "
+	 "they "
+	 "are kept: give both, or neither"},
+	{"a state without sockets", ALL "," PLAIN("admin", "9", "\"state\":\"/var/a\""),
+	 ":9: admin: 'sockets' says where listeners may be made at run time, and 'state' where "
+	 "they "
+	 "are kept: give both, or neither"},
+	{"too many listeners", ALL "," PLAIN("admin", "9", "\"listeners\":1025"),
+	 ":9: admin: listeners takes 1 to 1024 listeners, not 1025"},
 	{"metrics alone",
 	 ALL "," NAMED("listener", "m", "8", "\"socket\":\"/run/m.sock\",\"metrics\":true"), ""},
 	{"metrics and more",
