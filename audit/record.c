@@ -54,6 +54,9 @@ static const char *const type_names[] = {
 	[RECORD_ADOPT] = "adopt",
 	[RECORD_REJUDGED] = "rejudged",
 	[RECORD_ADMIN] = "admin",
+	[RECORD_OBSERVED] = "observed",
+	[RECORD_OBSERVED_GAP] = "observed_gap",
+	[RECORD_OBSERVED_SUM] = "observed_sum",
 };
 _Static_assert(sizeof(type_names) / sizeof(*type_names) == RECORD_TYPE_COUNT, "a name each");
 

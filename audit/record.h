@@ -36,14 +36,17 @@ enum record_type {
 	RECORD_READ,            /* decision and outcome of a read in one */
 	RECORD_MALFORMED,       /* what was no request */
 	RECORD_WORKER_LOST,
-	RECORD_CHECKPOINT, /* the signed tree of all records before it */
-	RECORD_KEY_ROTATE, /* the key that signs from here on */
-	RECORD_CLOCK_STEP, /* the clock was set */
-	RECORD_LOG_READ,   /* somebody read the log by our commands */
-	RECORD_LOG_PRUNE,  /* old segments were removed */
-	RECORD_ADOPT,      /* whose an object is that is older than the gate */
-	RECORD_REJUDGED,   /* what runs and would not be started now; or how many were judged */
-	RECORD_ADMIN,      /* a use of the admin socket */
+	RECORD_CHECKPOINT,   /* the signed tree of all records before it */
+	RECORD_KEY_ROTATE,   /* the key that signs from here on */
+	RECORD_CLOCK_STEP,   /* the clock was set */
+	RECORD_LOG_READ,     /* somebody read the log by our commands */
+	RECORD_LOG_PRUNE,    /* old segments were removed */
+	RECORD_ADOPT,        /* whose an object is that is older than the gate */
+	RECORD_REJUDGED,     /* what runs and would not be started now; or how many were judged */
+	RECORD_ADMIN,        /* a use of the admin socket */
+	RECORD_OBSERVED,     /* happened in an engine, and no decision explains it */
+	RECORD_OBSERVED_GAP, /* what happened meanwhile may not have been seen */
+	RECORD_OBSERVED_SUM, /* how much was seen, and explained */
 	RECORD_TYPE_COUNT
 };
 
@@ -110,6 +113,9 @@ struct record {
 	const char *proof;  /* key_rotate: by the new key */
 	uint64_t first;     /* log_prune: the lowest sequence number that was removed */
 	const char *anchor; /* log_prune: the checkpoint outside that covers it */
+
+	/* observed_sum: of what happened in an engine since the sum before */
+	uint64_t seen, by_decision, by_engine, unexplained, garbage;
 
 	/* alarms and clocks */
 	const char *cause;         /* log_alarm: one word */

@@ -15,7 +15,8 @@
 
 /* --- tables and lists --- */
 
-static void tally(struct report *r, enum report_tally_id id, const char *name, bool allowed)
+static void tally_many(struct report *r, enum report_tally_id id, const char *name, bool allowed,
+		       uint64_t times)
 {
 	struct report_tally *t = &r->tallies[id];
 	char cut[REPORT_NAME];
@@ -32,7 +33,12 @@ static void tally(struct report *r, enum report_tally_id id, const char *name, b
 		memcpy(t->rows[i].name, cut, sizeof(cut));
 		t->count++;
 	}
-	*(allowed ? &t->rows[i].allowed : &t->rows[i].refused) += 1;
+	*(allowed ? &t->rows[i].allowed : &t->rows[i].refused) += times;
+}
+
+static void tally(struct report *r, enum report_tally_id id, const char *name, bool allowed)
+{
+	tally_many(r, id, name, allowed, 1);
 }
 
 static void list(struct report *r, enum report_list_id id, const struct fields *f, const char *text)
@@ -134,7 +140,7 @@ static void add_policy(struct report *r, const struct fields *f)
 	list(r, LIST_POLICIES, f, text);
 }
 
-static void add_alarm(struct report *r, const struct fields *f)
+static void add_alarm_to(struct report *r, enum report_list_id id, const struct fields *f)
 {
 	const char *began = jv_str(&f->tree, "began", ""), *ended = jv_str(&f->tree, "ended", "");
 	int64_t count = jv_num(&f->tree, "count", 0) + jv_num(&f->tree, "refused", 0);
@@ -145,7 +151,7 @@ static void add_alarm(struct report *r, const struct fields *f)
 	snprintf(text, sizeof(text), "%.40s%s%.120s%s%.32s%s%.32s%s", f->cause,
 		 *f->cause && *f->text ? ": " : "", f->text, *began ? ", began " : "", began,
 		 *ended ? ", ended " : "", ended, many);
-	list(r, LIST_ALARMS, f, text);
+	list(r, id, f, text);
 }
 
 static void add_reader(struct report *r, const struct fields *f)
@@ -189,6 +195,40 @@ static void add_clock(struct report *r, const struct fields *f)
 	list(r, LIST_CLOCKS, f, text);
 }
 
+static uint64_t number(const struct fields *f, const char *name)
+{
+	int64_t n = jv_num(&f->tree, name, 0);
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static void add_sum(struct report *r, const struct fields *f)
+{
+	const char *backend = jv_str(&f->tree, "backend", "?");
+	uint64_t explained = number(f, "judged") + number(f, "by_engine");
+
+	r->seen += number(f, "seen");
+	r->judged += number(f, "judged");
+	r->by_engine += number(f, "by_engine");
+	r->unexplained += number(f, "unexplained");
+	tally_many(r, TALLY_OBSERVED, backend, true, explained);
+	tally_many(r, TALLY_OBSERVED, backend, false, number(f, "unexplained"));
+}
+
+static void add_observed(struct report *r, const struct fields *f)
+{
+	const char *backend = jv_str(&f->tree, "backend", "?");
+	char text[REPORT_TEXT];
+
+	if (number(f, "count"))
+		snprintf(text, sizeof(text), "%.60s: %" PRIu64 " more", backend,
+			 number(f, "count"));
+	else
+		snprintf(text, sizeof(text), "%.60s: %.40s of %.20s %.64s (%.40s) %.60s", backend,
+			 f->op, f->object_kind, f->object_id, f->cause, f->text);
+	list(r, LIST_PAST, f, text);
+}
+
 static void add_by_type(struct report *r, const struct fields *f)
 {
 	switch (f->type) {
@@ -213,7 +253,7 @@ static void add_by_type(struct report *r, const struct fields *f)
 		add_named(r, LIST_RECOVERIES, f);
 		return;
 	case RECORD_LOG_ALARM:
-		add_alarm(r, f);
+		add_alarm_to(r, LIST_ALARMS, f);
 		return;
 	case RECORD_WORKER_LOST:
 		add_named(r, LIST_LOST, f);
@@ -239,6 +279,15 @@ static void add_by_type(struct report *r, const struct fields *f)
 		return;
 	case RECORD_LOG_READ:
 		add_reader(r, f);
+		return;
+	case RECORD_OBSERVED:
+		add_observed(r, f);
+		return;
+	case RECORD_OBSERVED_GAP:
+		add_alarm_to(r, LIST_UNSEEN, f);
+		return;
+	case RECORD_OBSERVED_SUM:
+		add_sum(r, f);
 		return;
 	case RECORD_LOG_OPEN:
 	case RECORD_LOG_SEAL:

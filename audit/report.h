@@ -80,6 +80,7 @@ struct report {
 	char first_time[32], last_time[32], first_hash[HASH_HEX_LEN + 1],
 		last_hash[HASH_HEX_LEN + 1];
 	uint64_t allowed, refused, reads, malformed, outcomes;
+	uint64_t seen, judged, by_engine, unexplained; /* what happened in engines */
 	struct report_bucket buckets[REPORT_BUCKETS + 1];
 	size_t bucket_count;
 	struct report_tally tallies[TALLY_COUNT];

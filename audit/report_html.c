@@ -132,6 +132,10 @@ static void put_completeness(const struct report *r, struct buf *out)
 	buf_puts(out, "</dd>\n<dt>In the period</dt><dd>");
 	put_count(out, r->records);
 	buf_printf(out, " records, %" PRIu64 " gaps</dd>\n", r->gaps);
+	buf_printf(out,
+		   "<dt>Observed</dt><dd>%" PRIu64 " happenings in engines: %" PRIu64
+		   " were decided, %" PRIu64 " the engine's own, %" PRIu64 " unexplained</dd>\n",
+		   r->seen, r->judged, r->by_engine, r->unexplained);
 	if (r->records) {
 		put_record(out, "First record", r->first_seq, r->first_time, r->first_hash);
 		put_record(out, "Last record", r->last_seq, r->last_time, r->last_hash);

@@ -66,6 +66,10 @@ static void put_period(const struct report *r, struct buf *out)
 	put_num(out, "reads", r->reads);
 	put_num(out, "malformed", r->malformed);
 	put_num(out, "outcome_records", r->outcomes);
+	put_num(out, "seen", r->seen);
+	put_num(out, "judged", r->judged);
+	put_num(out, "by_engine", r->by_engine);
+	put_num(out, "unexplained", r->unexplained);
 }
 
 static void put_buckets(const struct report *r, struct buf *out)

@@ -61,6 +61,10 @@ static void put_completeness(const struct report *r, struct buf *out)
 	}
 	buf_printf(out, "  the period   %" PRIu64 " records, %" PRIu64 " gaps\n", r->records,
 		   r->gaps);
+	buf_printf(out,
+		   "  observed     %" PRIu64 " happenings in engines: %" PRIu64
+		   " were decided, %" PRIu64 " the engine's own, %" PRIu64 " unexplained\n",
+		   r->seen, r->judged, r->by_engine, r->unexplained);
 	buf_printf(out, "  first        %" PRIu64 "  %s\n               %s\n", r->first_seq,
 		   r->first_time, r->first_hash);
 	buf_printf(out, "  last         %" PRIu64 "  %s\n               %s\n", r->last_seq,

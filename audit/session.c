@@ -21,6 +21,9 @@ static bool may_send(enum record_type type, uint32_t flags)
 	case RECORD_LOG_ALARM:
 	case RECORD_REJUDGED:
 	case RECORD_ADMIN:
+	case RECORD_OBSERVED:
+	case RECORD_OBSERVED_GAP:
+	case RECORD_OBSERVED_SUM:
 		return flags == WIRE_READ || flags == WIRE_RECEIPT_WANTED;
 	case RECORD_NONE:
 	case RECORD_GATE_START:

@@ -324,6 +324,37 @@ enum stop_part {
 	STOP_FOR_GOOD /* the service does not start it again by itself */
 };
 
+/* What a service says has happened there, of the kinds that the gate decides on. */
+enum effect {
+	EFFECT_NONE = 0,
+	EFFECT_CREATE,     /* a container was made */
+	EFFECT_START,      /* ... runs */
+	EFFECT_EXEC,       /* a command in a container was prepared */
+	EFFECT_EXEC_START, /* ... runs */
+	EFFECT_TAG,        /* an image got a name */
+	EFFECT_IMAGE,      /* an image came: pulled, loaded, imported */
+	EFFECT_CONNECT,    /* a container was attached to a network */
+	EFFECT_COUNT
+};
+
+/* What else happens to a container, by which a start of the service's own is known. */
+enum life { LIFE_NONE = 0, LIFE_KILL, LIFE_DIE, LIFE_STOP, LIFE_GONE };
+
+/* A line of watch(), read.  Strings live in the arena it was read into; "" is none. */
+struct happening {
+	enum effect effect;
+	enum life life;
+	enum operation op;     /* what somebody would have asked for */
+	const char *kind, *id; /* of the object: "container", "exec", "image", "network" */
+	const char *name;
+	const char *container; /* it, or whose it is */
+	const char *image;     /* of a container, as it was named */
+	bool image_by_id;
+	const char *decision; /* GATE_LABEL_ID of a container */
+	const char *command;  /* of an exec: may hold secrets, never goes on record */
+	uint64_t at_ns;       /* since 1970, by the service's clock */
+};
+
 struct backend;
 
 struct backend_conf {
@@ -453,6 +484,27 @@ struct backend_ops {
 	/* The request that stops it; *ret_op: what that is. */
 	int (*stop)(struct backend *be, struct backend_call *call, enum stop_part part,
 		    struct outgoing *ret, enum operation *ret_op, struct err *err);
+
+	/* Reads a line of that stream.  -1: it is none. */
+	int (*happened)(struct backend *be, struct span line, struct arena *a,
+			struct happening *ret);
+
+	/*
+	 * The inspected container can have started, or this command in it, without anybody
+	 * asking: the service's own restart policy, its own health check.  Why; NULL if not.
+	 */
+	const char *(*by_itself)(struct backend *be, const struct happening *h,
+				 const struct jv *container);
+
+	/* Targets of requests for all containers, and (id) for one of them. */
+	const char *list_target;
+	void (*inspect_target)(const char *id, struct buf *ret);
+
+	/* A row of that list, as if it had just been made; whether it runs.  -1: it is none. */
+	int (*listed)(const struct jv *row, struct arena *a, struct happening *ret, bool *ret_runs);
+
+	/* When an inspected container was started; 0: it does not run, or does not say. */
+	uint64_t (*started_ns)(const struct jv *container);
 
 	/* A request that proves the service works (a real list call), for `health`. */
 	const char *(*health_target)(struct backend *be);

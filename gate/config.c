@@ -164,6 +164,12 @@ static bool is_kind(const struct jv *v)
 	return is_text(v) && backend_find(v->str.at);
 }
 
+static bool is_observe(const struct jv *v)
+{
+	return v->kind == JV_STRING &&
+	       (span_is(v->str, "record") || span_is(v->str, "alarm") || span_is(v->str, "off"));
+}
+
 static bool is_files(const struct jv *v)
 {
 	return v->kind == JV_STRING && (span_is(v->str, "same_host") || span_is(v->str, "none"));
@@ -267,6 +273,7 @@ static const struct {
 	[KIND_SOCKET] = {is_socket, "an absolute path of at most 100 bytes"},
 	[KIND_ADDRESS] = {is_address, "\"unix:///PATH\" or \"tcp://HOST:PORT\""},
 	[KIND_KIND] = {is_kind, "the name of an adapter"},
+	[KIND_OBSERVE] = {is_observe, "\"record\", \"alarm\" or \"off\""},
 	[KIND_FILES] = {is_files, "\"same_host\" or \"none\""},
 	[KIND_USER] = {is_user, "the name of a user of this host"},
 	[KIND_GROUP] = {is_group, "the name of a group of this host"},

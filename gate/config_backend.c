@@ -96,6 +96,13 @@ static int build_tcp(const struct jv *entries, const struct config_entry *e, str
 	struct conf_tcp *tcp = arena_take(a, sizeof(*tcp));
 	const struct jv *tls = jv_get(e->value, "tls");
 
+	static enum observe_how observe_how(const char *text)
+	{
+		return strcmp(text, "off") == 0     ? OBSERVE_OFF
+		       : strcmp(text, "alarm") == 0 ? OBSERVE_ALARM
+						    : OBSERVE_RECORD;
+	}
+
 	if (!tcp || config_address_tcp(to->address, a, tcp) < 0 || !tcp->host)
 		return no_memory(c, err);
 	to->tcp = tcp;
@@ -115,6 +122,7 @@ static int build_one(const struct jv *entries, const struct config_entry *e, str
 		.kind = jv_str(e->value, "kind", ""),
 		.address = address,
 		.socket = socket ? socket : "",
+		.observe = observe_how(jv_str(e->value, "observe", "record")),
 		.sees_files = strcmp(jv_str(e->value, "files", "none"), "same_host") == 0,
 	};
 	if (!socket)

@@ -58,6 +58,8 @@ struct conf_tls {
 	const char *name;
 };
 
+enum observe_how { OBSERVE_OFF = 0, OBSERVE_RECORD, OBSERVE_ALARM };
+
 struct conf_backend {
 	const char *name, *kind;
 	const char *address;           /* as it is written, for messages */
@@ -65,6 +67,7 @@ struct conf_backend {
 	const struct conf_tcp *tcp;    /* or where it is reached; NULL: by its socket */
 	const struct conf_tls *tls;    /* NULL: without */
 	bool sees_files;               /* files = "same_host": mount sources can be looked at */
+	enum observe_how observe;      /* what happens past the gate */
 	const struct adopted *adopted; /* whose its older objects are: by kind and id, in order */
 	size_t adopted_count;
 };

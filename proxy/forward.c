@@ -99,6 +99,8 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 	x->state = X_SENT;
 	x->deadline_ms = req.streams_body ? exchange_upload_deadline(x) : reply_deadline(x);
 	quota_sent(x);
+	watched_note(x->worker->conf->watched, x->service->conf - x->worker->conf->backends,
+		     x->call.op, x->call.object.id, x->id, x->deeds);
 	x->up = upcall_start(x->service->pool, &req, &reply_handlers, x, &err);
 	if (!x->up) {
 		x->service->ops->forget(x->service->backend);
@@ -245,7 +247,7 @@ static void on_head(void *arg, const struct reply_head *head)
 	quota_answered(x);
 	service_count(x, ENGINE_answers, 1);
 	service_count(x, ENGINE_milliseconds, x->worker->loop.now_ms - x->sent_ms);
-	x->http = x->answer.status = head->status;
+	x->http = x->answer.status = x->service_status = head->status;
 	x->status = head->status < 400 ? "ok" : "fail";
 	keep_headers(x, head);
 	if (head->status == 101) {

@@ -260,6 +260,7 @@ void trail_end(struct exchange *x)
 	if (x->recorded || x->worker->check || !x->conn)
 		return;
 	x->recorded = true;
+	watched_ended(x->worker->conf->watched, x->deeds, x->forwarded, x->service_status);
 	if (x->head_seen)
 		count(x);
 	if (x->decided && !x->allow_on_record)

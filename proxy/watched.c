@@ -1,13 +1,32 @@
 #include "proxy/watched.h"
 
+#include "gate/base/clock.h"
+#include "gate/base/hash.h"
+
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define GENERATION_BYTES 80
+#define DECISION_BYTES   40
+
+struct deed {
+	_Atomic uint64_t ref; /* 0: none, or being written */
+	_Atomic uint64_t ended_ms, at_ms;
+	_Atomic bool failed;
+	_Atomic uint32_t used;
+	bool many;
+	uint8_t effect;
+	uint16_t backend;
+	char key[WATCHED_KEY], decision[DECISION_BYTES];
+};
 
 struct watched {
 	char generation[GENERATION_BYTES]; /* of the last watcher; "" if there was none */
+	_Atomic uint64_t next, lost;
+	struct deed deeds[WATCHED_DEEDS];
+	struct watched_backend backends[WATCHED_BACKENDS];
 };
 
 struct watched *watched_create(struct err *err)
@@ -30,4 +49,202 @@ enum watched_turn watched_take(struct watched *w, const char *generation)
 	if (!*before)
 		return WATCHED_FIRST;
 	return strncmp(before, w->generation, sizeof(before)) == 0 ? WATCHED_SAME : WATCHED_RELOAD;
+}
+
+/* --- deeds --- */
+
+static bool is_over(const struct deed *d, uint64_t now_ms)
+{
+	uint64_t ended = atomic_load(&d->ended_ms);
+	uint64_t stays = d->failed ? DEED_FAILED_MS : d->many ? DEED_MANY_MS : DEED_LATE_MS;
+
+	return ended && now_ms > ended + stays;
+}
+
+deed_ref watched_add(struct watched *w, const struct deed_text *text)
+{
+	uint64_t ref = atomic_fetch_add(&w->next, 1) + 1, now_ms = clock_boot_ms();
+	struct deed *d = &w->deeds[ref % WATCHED_DEEDS];
+
+	if (strlen(text->key) >= WATCHED_KEY || text->backend >= WATCHED_BACKENDS)
+		return 0;
+	if (atomic_load(&d->ref) && !d->many && !d->used && !is_over(d, now_ms))
+		atomic_fetch_add(&w->lost, 1);
+	atomic_store(&d->ref, 0);
+	d->effect = (uint8_t)text->effect;
+	d->backend = (uint16_t)text->backend;
+	d->many = text->many;
+	d->used = 0;
+	d->failed = false;
+	d->ended_ms = 0;
+	d->at_ms = text->before ? 0 : now_ms;
+	snprintf(d->key, sizeof(d->key), "%s", text->key);
+	snprintf(d->decision, sizeof(d->decision), "%s", text->decision);
+	atomic_store(&d->ref, ref);
+	return ref;
+}
+
+enum key { KEY_DECISION, KEY_OBJECT, KEY_ANY };
+enum times { TIMES_ONCE, TIMES_MANY };
+
+static const struct {
+	enum operation op;
+	enum effect effect;
+	enum key key;
+	enum times times;
+} rows[] = {
+#define EXPLAINS(op, effect, key, times) {OP_##op, EFFECT_##effect, KEY_##key, TIMES_##times},
+#include "proxy/observe.def"
+#undef EXPLAINS
+};
+
+void watched_note(struct watched *w, size_t backend, enum operation op, const char *object,
+		  const char *decision, deed_ref *refs)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < DEEDS_OF_ONE; i++)
+		refs[i] = 0;
+	for (size_t i = 0; w && i < sizeof(rows) / sizeof(*rows) && count < DEEDS_OF_ONE; i++) {
+		const struct deed_text text = {
+			.backend = backend,
+			.effect = rows[i].effect,
+			.key = rows[i].key == KEY_DECISION ? decision
+			       : rows[i].key == KEY_OBJECT ? object
+							   : "",
+			.decision = decision,
+			.many = rows[i].times == TIMES_MANY,
+		};
+
+		if (rows[i].op == op)
+			refs[count++] = watched_add(w, &text);
+	}
+}
+
+void watched_ended(struct watched *w, const deed_ref *refs, bool sent, int http)
+{
+	for (size_t i = 0; w && i < DEEDS_OF_ONE; i++) {
+		struct deed *d = &w->deeds[refs[i] % WATCHED_DEEDS];
+
+		if (!refs[i] || atomic_load(&d->ref) != refs[i])
+			continue;
+		if (!sent)
+			atomic_store(&d->ref, 0);
+		d->failed = http >= 300;
+		d->ended_ms = clock_boot_ms();
+	}
+}
+
+static const char *key_of(const struct happening *h)
+{
+	if (h->effect == EFFECT_CREATE)
+		return h->decision;
+	/* A decision to connect is about the container. */
+	return h->effect == EFFECT_EXEC || h->effect == EFFECT_CONNECT ? h->container : h->id;
+}
+
+/* A build's own containers carry no decision, and are of images without a name. */
+static bool fits_any(const struct happening *h)
+{
+	return h->effect != EFFECT_CREATE || (!*h->decision && h->image_by_id);
+}
+
+static bool fits(const struct deed *d, size_t backend, const struct happening *h, uint64_t now_ms,
+		 bool past)
+{
+	if (d->effect != h->effect || d->backend != backend || (!d->many && d->used) ||
+	    (!past && is_over(d, now_ms)) || d->at_ms > now_ms)
+		return false;
+	return *d->key ? strcmp(d->key, key_of(h)) == 0 : fits_any(h);
+}
+
+static struct deed *deed_at(struct watched *w, uint64_t back, uint64_t *ret_ref)
+{
+	uint64_t ref = atomic_load(&w->next) - back;
+	struct deed *d = &w->deeds[ref % WATCHED_DEEDS];
+
+	*ret_ref = ref;
+	return atomic_load(&d->ref) == ref ? d : NULL;
+}
+
+/* What starts of a build's container is the build's. */
+static void note_start(struct watched *w, size_t backend, const struct happening *h,
+		       const struct deed *of)
+{
+	char decision[DECISION_BYTES];
+	const struct deed_text text = {.backend = backend,
+				       .effect = EFFECT_START,
+				       .key = h->id,
+				       .decision = decision,
+				       .before = true,
+				       .many = true};
+
+	memcpy(decision, of->decision, sizeof(decision));
+	watched_add(w, &text);
+}
+
+bool watched_explain(struct watched *w, size_t backend, const struct happening *h, uint64_t now_ms,
+		     bool past)
+{
+	uint64_t all = atomic_load(&w->next), ref;
+
+	for (uint64_t back = 0; back < all && back < WATCHED_DEEDS; back++) {
+		struct deed *d = deed_at(w, back, &ref);
+
+		if (!d || !fits(d, backend, h, now_ms, past) || atomic_load(&d->ref) != ref)
+			continue;
+		d->used++;
+		if (h->effect == EFFECT_CREATE && !*d->key)
+			note_start(w, backend, h, d);
+		return true;
+	}
+	return false;
+}
+
+bool watched_starts(const struct watched *w, size_t backend, const char *container)
+{
+	uint64_t now_ms = clock_boot_ms();
+
+	for (size_t i = 0; i < WATCHED_DEEDS; i++) {
+		const struct deed *d = &w->deeds[i];
+
+		if (d->ref && d->effect == EFFECT_START && d->backend == backend && !d->used &&
+		    !is_over(d, now_ms) && strcmp(d->key, container) == 0)
+			return true;
+	}
+	return false;
+}
+
+uint64_t watched_lost(const struct watched *w)
+{
+	return atomic_load(&w->lost);
+}
+
+/* --- what was seen --- */
+
+struct watched_backend *watched_of(struct watched *w, size_t backend)
+{
+	return w && backend < WATCHED_BACKENDS ? &w->backends[backend] : NULL;
+}
+
+uint64_t watched_line(struct span line)
+{
+	struct hash hash = hash_of(line);
+	uint64_t key;
+
+	memcpy(&key, hash.bytes, sizeof(key));
+	return key | 1;
+}
+
+void watched_known(struct watched_backend *b, uint64_t line)
+{
+	b->lines[b->next_line++ % WATCHED_LINES] = line;
+}
+
+bool watched_is_known(const struct watched_backend *b, uint64_t line)
+{
+	for (size_t i = 0; i < WATCHED_LINES; i++)
+		if (b->lines[i] == line)
+			return true;
+	return false;
 }

@@ -448,9 +448,12 @@ void worker_turn(struct worker *w, int timeout_ms)
 
 static bool is_done(const struct worker *w)
 {
-	bool idle = w->watcher ? watcher_idle(w) : (!w->conns && !w->wires);
-
-	return w->control_fd < 0 || (w->stopping && (idle || w->loop.now_ms >= w->stop_ms));
+	if (w->control_fd < 0)
+		return true;
+	if (!w->stopping)
+		return false;
+	return w->loop.now_ms >= w->stop_ms ||
+	       (w->watcher ? watcher_idle(w) : (!w->conns && !w->wires));
 }
 
 /* Whoever came before the log's connection is up would be refused; a lost log is not waited for. */

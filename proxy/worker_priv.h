@@ -16,6 +16,7 @@
 #include "proxy/relay.h"
 #include "proxy/tls_server.h"
 #include "proxy/upstream.h"
+#include "proxy/watched.h"
 #include "proxy/worker.h"
 #include "rules/engine.h"
 
@@ -174,15 +175,17 @@ struct exchange {
 	bool hardened;             /* what the profile fills in has been filled in */
 	struct quota_state *quota; /* quota.c; NULL: the profile has none for this */
 
-	bool suspended;       /* MHD will not call until resumed */
-	bool upload_over;     /* MHD has given all of the body */
-	bool gone;            /* the caller has hung up */
-	bool head_seen;       /* the handler has been called for it */
-	bool first_over;      /* the first call of MHD has ended without being suspended */
-	bool in_handler;      /* MHD waits for what we return */
-	bool decided;         /* a decision record was made */
-	bool allow_on_record; /* ... and it allows: an outcome must follow */
-	bool forwarded;       /* bytes went to the service */
+	bool suspended;               /* MHD will not call until resumed */
+	bool upload_over;             /* MHD has given all of the body */
+	bool gone;                    /* the caller has hung up */
+	bool head_seen;               /* the handler has been called for it */
+	bool first_over;              /* the first call of MHD has ended without being suspended */
+	bool in_handler;              /* MHD waits for what we return */
+	bool decided;                 /* a decision record was made */
+	bool allow_on_record;         /* ... and it allows: an outcome must follow */
+	bool forwarded;               /* bytes went to the service */
+	deed_ref deeds[DEEDS_OF_ONE]; /* what it lets happen there */
+	int service_status;           /* what the service answered; 0: nothing */
 	bool check_printed;
 	bool recorded; /* its end is on record */
 	bool waits_receipt;

@@ -82,16 +82,6 @@ static const char *docker_health_target(struct backend *be)
 	return "/containers/json?limit=1";
 }
 
-/* Without a version: what is read of events has been the same in all of them. */
-static void docker_watch(struct backend *be, const char *since, struct buf *ret_head)
-{
-	(void)be;
-	buf_printf(
-		ret_head,
-		"GET /events%s%s HTTP/1.1\r\nHost: docker\r\nUser-Agent: sallyport-watcher\r\n\r\n",
-		*since ? "?since=" : "", since);
-}
-
 const struct fact_name docker_fact_names[] = {
 #define NAME(fact, field) {fact, field},
 #include "backends/docker/names.def"
@@ -127,4 +117,10 @@ const struct backend_ops backend_docker = {
 	.stop = docker_stop,
 	.health_target = docker_health_target,
 	.watch = docker_watch,
+	.happened = docker_happened,
+	.by_itself = docker_by_itself,
+	.list_target = "/containers/json?all=1",
+	.inspect_target = docker_inspect_target,
+	.listed = docker_listed,
+	.started_ns = docker_started_ns,
 };

@@ -595,6 +595,15 @@ void docker_hide(const struct backend_call *call, struct arena *a, struct jv *do
 /* In a sentence of the engine: it does not say on which side of a mount a path is. */
 void docker_hide_words(const struct backend_call *call, struct jv *text);
 
+/* happened.c */
+void docker_watch(struct backend *be, const char *since, struct buf *ret_head);
+int docker_happened(struct backend *be, struct span line, struct arena *a, struct happening *ret);
+const char *docker_by_itself(struct backend *be, const struct happening *h,
+			     const struct jv *container);
+void docker_inspect_target(const char *id, struct buf *ret);
+int docker_listed(const struct jv *row, struct arena *a, struct happening *ret, bool *ret_runs);
+uint64_t docker_started_ns(const struct jv *container);
+
 bool docker_row(struct backend *be, struct backend_call *call, struct span row, struct arena *a,
 		struct span *ret);
 int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
