@@ -155,8 +155,11 @@ static bool may_be_starting(struct observe *o, const struct pending *p, const st
 /* The exec that follows is the engine's as well. */
 static void note_exec(struct observe *o, const struct pending *p)
 {
-	const struct deed_text text = {
-		.backend = p->backend, .effect = EFFECT_EXEC_START, .key = p->h.id, .decision = ""};
+	const struct deed_text text = {.backend = p->backend,
+				       .effect = EFFECT_EXEC_START,
+				       .key = p->h.id,
+				       .decision = "",
+				       .before = true};
 
 	if (p->h.effect == EFFECT_EXEC)
 		watched_add(o->worker->conf->watched, &text);
