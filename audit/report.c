@@ -205,10 +205,10 @@ static uint64_t number(const struct fields *f, const char *name)
 static void add_sum(struct report *r, const struct fields *f)
 {
 	const char *backend = jv_str(&f->tree, "backend", "?");
-	uint64_t explained = number(f, "judged") + number(f, "by_engine");
+	uint64_t explained = number(f, "decided") + number(f, "by_engine");
 
 	r->seen += number(f, "seen");
-	r->judged += number(f, "judged");
+	r->judged += number(f, "decided");
 	r->by_engine += number(f, "by_engine");
 	r->unexplained += number(f, "unexplained");
 	tally_many(r, TALLY_OBSERVED, backend, true, explained);

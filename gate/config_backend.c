@@ -96,19 +96,19 @@ static int build_tcp(const struct jv *entries, const struct config_entry *e, str
 	struct conf_tcp *tcp = arena_take(a, sizeof(*tcp));
 	const struct jv *tls = jv_get(e->value, "tls");
 
-	static enum observe_how observe_how(const char *text)
-	{
-		return strcmp(text, "off") == 0     ? OBSERVE_OFF
-		       : strcmp(text, "alarm") == 0 ? OBSERVE_ALARM
-						    : OBSERVE_RECORD;
-	}
-
 	if (!tcp || config_address_tcp(to->address, a, tcp) < 0 || !tcp->host)
 		return no_memory(c, err);
 	to->tcp = tcp;
 	if (tls && build_tls(e, tls, a, c, to, err) < 0)
 		return -1;
 	return check_remote(entries, e, to, err);
+}
+
+static enum observe_how observe_how(const char *text)
+{
+	return strcmp(text, "off") == 0     ? OBSERVE_OFF
+	       : strcmp(text, "alarm") == 0 ? OBSERVE_ALARM
+					    : OBSERVE_RECORD;
 }
 
 static int build_one(const struct jv *entries, const struct config_entry *e, struct arena *a,

@@ -226,12 +226,20 @@ static bool ask_about(struct observe *o, struct pending *p)
 	return p->ask != NULL;
 }
 
-/* Nothing is known yet that explains it. */
+static bool may_be_explained(const struct pending *p)
+{
+	return may_be_by_itself(p) || p->h.effect == EFFECT_CONNECT ||
+	       p->h.effect == EFFECT_EXEC_START;
+}
+
+/*
+ * No decision explains it: decisions are noted before anything is sent.  What the engine may
+ * have done by itself is asked about; an exec starts as it was prepared.
+ */
 void observe_judge(struct observe *o, struct pending *p)
 {
-	if (may_be_by_itself(p) || p->h.effect == EFFECT_CONNECT)
-		p->state = PENDING_ASKS;
-	if (keep(o, p))
+	p->state = p->h.effect == EFFECT_EXEC_START ? PENDING_WAITS : PENDING_ASKS;
+	if (may_be_explained(p) && keep(o, p))
 		return;
 	if (p->line)
 		watched_known(o->of[p->backend].shared, p->line);
@@ -482,9 +490,9 @@ static void tick(void *module)
 }
 
 /* What is still on its way may come, and is on record then. */
-static bool idle(void *module)
+static bool idle(const void *module)
 {
-	struct observe *o = module;
+	struct observe *o = (struct observe *)module; /* it is not asked in vain */
 	uint64_t now_ms = o->worker->loop.now_ms;
 
 	if (!o->ending_ms)

@@ -129,6 +129,17 @@ static void unheard(struct link *l, const char *why)
 	hang_up(l);
 }
 
+static void on_data(void *arg)
+{
+	struct link *l = arg;
+	struct span s = upcall_body(l->up);
+
+	take_piece(l, s);
+	upcall_take(l->up, s.len);
+	if (upcall_complete(l->up))
+		unheard(l, "the engine has ended the stream of its events");
+}
+
 static void on_head(void *arg, const struct reply_head *head)
 {
 	struct link *l = arg;
@@ -149,17 +160,7 @@ static void on_head(void *arg, const struct reply_head *head)
 	l->pause_ms = RETRY_FIRST_MS;
 	call_look(l, l->seen ? WATCHER_RECONNECT : why);
 	l->seen = true;
-}
-
-static void on_data(void *arg)
-{
-	struct link *l = arg;
-	struct span s = upcall_body(l->up);
-
-	take_piece(l, s);
-	upcall_take(l->up, s.len);
-	if (upcall_complete(l->up))
-		unheard(l, "the engine has ended the stream of its events");
+	on_data(l); /* what came with it */
 }
 
 static void on_room(void *arg)

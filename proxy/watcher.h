@@ -54,7 +54,7 @@ struct watcher_module {
 	void (*tick)(void *module);
 
 	/* Nothing that was begun is left; a watcher that is to end waits some seconds for it. */
-	bool (*idle)(void *module);
+	bool (*idle)(const void *module);
 };
 
 /* Then worker_run() and worker_close(). */

@@ -182,6 +182,13 @@ class Model:
                 for ident, c in self.containers.items()
                 if c["State"]["Running"] and (not ids or ident in ids)]
 
+    def listed(self):
+        """What /containers/json?all=1 says."""
+        return [{"Id": ident, "Names": [one["Name"]], "Image": one["Config"]["Image"],
+                 "Labels": one["Config"]["Labels"], "State": one["State"]["Status"],
+                 "Created": one.get("CreatedAt", 1704067200)}
+                for ident, one in self.containers.items()]
+
     def _container(self, name):
         found = self.find_container(name)
         return (200, found) if found else (404, {"message": f"No such container: {name}"})
@@ -237,6 +244,11 @@ def is_roll_call(head):
 def is_pulse(head):
     """The same process asks every other second whether an engine is well."""
     return head.get("user-agent") == "sallyport-pulse"
+
+
+def is_comparison(head):
+    """The same process, which holds all there is against what it has seen."""
+    return is_roll_call(head) and head.target.endswith("?all=1")
 
 
 def begin_events(stream, first=b""):

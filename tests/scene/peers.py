@@ -533,6 +533,7 @@ class Upstream(Peer):
         self.answers = []  # (method, pattern, status, lines, body)
         self.queue = []
         self.now = None
+        self.last_event, self.watched_by = 0, []
         self.watchers, self.past = [], []  # streams of events; what those to come are told first
         self.wedged = False
         self.processes = []  # that it pretends to have started
@@ -577,15 +578,11 @@ class Upstream(Peer):
 
     def do_event(self, args, statement):
         """event + JSON: the engine says so to whoever follows its events, now and to come"""
-        line = wire.chunk(" ".join("\n".join(statement.payload).split()).encode() + b"\n")
+        line = " ".join("\n".join(statement.payload).split()).encode() + b"\n"
         self.stage.wait("a watcher", lambda: self.watchers)
         with self.stage.lock:
-            self.past.append(line)
-            for stream in self.watchers:
-                try:
-                    stream.send(line)
-                except OSError:
-                    pass  # that one has gone
+            self.past.append((1 << 63, line))
+        self.tell(line)
 
     def do_points(self, args, _):
         """points RUNTIME PATH [ARGUMENT...]: from now on the engine's runtime of that name is this program"""
@@ -611,6 +608,10 @@ class Upstream(Peer):
             if engine.is_watcher(head):
                 self.tell_events(stream, head)
                 return
+            if engine.is_comparison(head):
+                self.stage.note(self.who, f"< {head.start} (the watcher's: answered by itself)")
+                stream.send(engine.reply(200, self.model.listed()))
+                continue
             if engine.is_roll_call(head) and not self.expects(head):
                 self.stage.note(self.who, f"< {head.start} (what runs: answered by itself)")
                 stream.send(engine.reply(200, self.model.running(head.target)))
@@ -634,12 +635,15 @@ class Upstream(Peer):
     def tell_events(self, stream, head):
         """The gate follows what happens, in every scene; `event` says what that is."""
         self.stage.note(self.who, f"< {head.start} (the watcher's)")
+        since = re.search(r"since=(\d+)\.(\d+)", head.target)
+        first = int(since[1]) * 10**9 + int(since[2]) if since else 1 << 63
         try:
             with self.stage.lock:
-                engine.begin_events(stream, b"".join(self.past))
+                told = [wire.chunk(line) for at, line in self.past if at >= first]
+                engine.begin_events(stream, b"".join(told))
                 self.watchers.append(stream)
                 self.stage.lock.notify_all()
-        except OSError:
+        except (OSError, Trouble):
             return
         engine.wait_for_end(stream)
         with self.stage.lock:
@@ -749,6 +753,67 @@ class Upstream(Peer):
     def do_forget(self, args, _):
         """forget NAME: the container is gone"""
         del self.model.containers[engine.long_id(args[0])]
+
+    def do_watched(self, args, _):
+        """The gate follows what happens from here on; anew: by another connection than before"""
+        before = list(self.watchers) if not args else self.watched_by
+        self.stage.wait("a watcher of the events",
+                        lambda: [one for one in self.watchers if not args or one not in before])
+        self.watched_by = list(self.watchers)
+
+    def do_made(self, args, _):
+        """made NAME: the container is new, as the engine's list says"""
+        self.model.containers[engine.long_id(args[0])]["CreatedAt"] = int(time.time()) + 1
+
+    def do_happens(self, args, _):
+        """happens ACTION NAME [of=TYPE] [id=ID] [key=value...] [at=SECONDS] [unseen]: it has happened;
+        a container's id and labels are filled in.  happens raw "BYTES": they are sent as they are;
+        happens many N NAME: so many of them at once; happens long N: a line of so many bytes"""
+        if args[0] == "raw":
+            self.tell("".join(args[1:]).encode("latin-1"))
+            return
+        if args[0] == "long":
+            for _ in range(int(args[1]) // 10000):
+                self.tell(b"x" * 10000)
+            self.tell(b"\n")
+            return
+        if args[0] == "many":
+            self.tell(b"".join(self.event_line(["create", f"{args[2]}{n}"])
+                               for n in range(int(args[1]))))
+            return
+        line = self.event_line(args)
+        if "unseen" not in args:
+            self.tell(line)
+
+    def event_line(self, args):
+        options = dict(word.split("=", 1) for word in joined(args[2:]) if "=" in word)
+        kind, name = options.pop("of", "container"), str(args[1])
+        shift, ident = options.pop("at", "0"), options.pop("id", None)
+        attributes = {"name": name}
+        if kind == "container":
+            ident = ident or engine.long_id(name)
+            found = self.model.containers.get(ident)
+            if found:
+                attributes.update(found["Config"]["Labels"] or {}, image=found["Config"]["Image"])
+        now = max(time.time_ns(), self.last_event + 1) + int(float(shift) * 10**9)
+        self.last_event = now
+        attributes.update(options)
+        line = json.dumps({"Type": kind, "Action": str(args[0]), "scope": "local",
+                           "Actor": {"ID": ident or name, "Attributes": attributes},
+                           "time": now // 10**9, "timeNano": now}).encode() + b"\n"
+        with self.stage.lock:
+            self.past.append((now, line))
+        return line
+
+    def tell(self, line):
+        with self.stage.lock:
+            watchers = list(self.watchers)
+        self.stage.note(self.who, f"event {shown(line)} to {len(watchers)}")
+        for stream in watchers:
+            try:
+                stream.send(wire.chunk(line))
+            except Trouble:
+                pass
 
     def do_down(self, _args, _):
         """The engine dies: no socket, no connections."""
