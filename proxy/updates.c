@@ -109,7 +109,11 @@ static struct hash key_of(const struct updates_key *key, const struct hash *owne
 
 static bool same(const struct hash *a, const struct hash *b)
 {
-	return memcmp(a->bytes, b->bytes, HASH_BYTES) == 0;
+	bool differs = false;
+
+	for (size_t i = 0; i < HASH_BYTES; i++)
+		differs = differs || a->bytes[i] != b->bytes[i];
+	return !differs;
 }
 
 static struct hash sum_of(const struct hash *key, const char *text, size_t len)
@@ -160,9 +164,9 @@ static struct slot *find_place(struct updates *t, const struct hash *owner, cons
 		if (live && same(&s->key, key))
 			return s;
 		own += live && same(&s->owner, owner);
-		if (!live && !free_one && !(atomic_load(&s->turn) % 2))
-			free_one = s;
-		else if (!live && !free_one && atomic_load(&s->began) + UPDATES_SILENCE_S <= now)
+		if (!live && !free_one &&
+		    (atomic_load(&s->turn) % 2 == 0 ||
+		     atomic_load(&s->began) + UPDATES_SILENCE_S <= now))
 			free_one = s;
 	}
 	return own < UPDATES_OWN_MAX ? free_one : NULL;
