@@ -307,7 +307,7 @@ static const char *plain_link(struct docker_reading *r, struct span link)
 		alias = name;
 	if (name.len && *name.at == '/')
 		name = span_skip(name, 1);
-	last = alias.len ? memrchr(alias.at, '/', alias.len) : NULL;
+	last = alias.at ? memrchr(alias.at, '/', alias.len) : NULL;
 	if (last)
 		alias = span_skip(alias, (size_t)(last - alias.at) + 1);
 	return docker_text(r->call, "%.*s:%.*s", SPAN_FMT(name), SPAN_FMT(alias));
