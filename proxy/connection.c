@@ -382,7 +382,8 @@ int connection_watch(struct listener *l, struct err *err)
 
 void connection_accept_again(struct listener *l)
 {
-	loop_change(&l->worker->loop, &l->watch, LISTEN_EVENTS);
+	if (l->worker) /* it has begun */
+		loop_change(&l->worker->loop, &l->watch, LISTEN_EVENTS);
 }
 
 int connection_listen(struct worker *w, struct err *err)
