@@ -4,6 +4,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/log.h"
 #include "proxy/metrics.h"
+#include "proxy/rejudge.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -118,9 +119,18 @@ static bool is_explained(struct observe *o, const struct pending *p)
 	return true;
 }
 
+/* What nobody decided may not be what would be allowed. */
+static void judge_again(struct observe *o, const struct pending *p)
+{
+	if (p->h.effect == EFFECT_START)
+		rejudge_started(o->worker, p->backend, span_of(p->h.container));
+}
+
 void observe_unexplained(struct observe *o, struct pending *p, const char *cause)
 {
 	struct observed *of = &o->of[p->backend];
+
+	judge_again(o, p);
 
 	if (watched_lost(o->worker->conf->watched) != of->lost_deeds) {
 		of->lost_deeds = watched_lost(o->worker->conf->watched);
@@ -187,6 +197,7 @@ static void decide(struct observe *o, struct pending *p, const struct jv *contai
 	} else if (may_be_by_itself(p) && s->ops->by_itself(s->backend, &p->h, container)) {
 		count_engine(o, p);
 		note_exec(o, p);
+		judge_again(o, p);
 	} else if (may_be_starting(o, p, container)) {
 		observe_ask_end(p->ask);
 		p->ask = NULL;

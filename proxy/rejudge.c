@@ -331,6 +331,8 @@ static void list_next(struct rejudging *r)
 		start_list(r, NULL, 0);
 		return;
 	}
+	if (!r->began)
+		r->cause = CAUSE_ENGINE_START;
 	for (size_t i = 0; i < count; i++)
 		ids[i] = r->ids[i];
 	start_list(r, ids, count);
