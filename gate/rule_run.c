@@ -196,6 +196,7 @@ static int make_facts(const struct rule_test *t, struct arena *a, struct jv *ret
 		      enum operation *ret_op, struct err *err)
 {
 	const char *name = jv_str(&t->who, "name", "");
+	struct caller_container container;
 	const struct identity who = {
 		.name = name,
 		.owner = jv_str(&t->who, "owner", name),
@@ -204,6 +205,9 @@ static int make_facts(const struct rule_test *t, struct arena *a, struct jv *ret
 		.has_cred = jv_get(&t->who, "uid") != NULL,
 		.uid = (uint32_t)jv_num(&t->who, "uid", 0),
 		.gid = (uint32_t)jv_num(&t->who, "gid", 0),
+		.container = caller_container_read(jv_get(&t->who, "container"), a, &container)
+				     ? &container
+				     : NULL,
 	};
 	struct jv own = t->facts, rest = jv_object();
 	struct question q = {.who = &who, .backend = "engine", .now = t->now};

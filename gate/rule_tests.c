@@ -238,7 +238,8 @@ static int take_who(const struct reading *r, const struct jv *row, struct rule_t
 	else if (who->kind == JV_OBJECT && *jv_str(who, "name", ""))
 		t->who = *who;
 	else
-		return wrong(r, "identity is a name, or { name =, owner =, uid =, gid = }");
+		return wrong(
+			r, "identity is a name, or { name =, owner =, uid =, gid =, container = }");
 	return 0;
 }
 
@@ -313,6 +314,9 @@ static int take_row(const struct reading *r, const struct jv *row, struct rule_t
 	if (world)
 		jv_merge(r->arena, &t->world, world);
 	jv_set(r->arena, &t->world, "now", jv_int(t->now));
+	if (jv_get(&t->who, "container"))
+		jv_set(r->arena, jv_set(r->arena, &t->world, "caller", jv_object()), "container",
+		       *jv_get(&t->who, "container"));
 	return take_request(r, row, t);
 }
 

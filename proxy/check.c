@@ -146,6 +146,9 @@ static void print_people(struct exchange *x, FILE *out)
 	fprintf(out, "  caller     %s, profile \"%s\"\n",
 		*x->conn->who.name ? x->conn->who.name : x->conn->who.owner,
 		d->profile ? d->profile : "");
+	if (x->conn->who.container)
+		fprintf(out, "  container  %s, of %s\n", x->conn->who.container->name,
+			x->conn->who.container->image);
 	if (x->has_facts)
 		print_tree("facts", &x->facts, out);
 	if (changes.count)

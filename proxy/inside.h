@@ -58,8 +58,8 @@ struct inside *inside_of(const struct caller_call *call);
  * false: what is known counts.
  */
 bool inside_look(struct exchange *x);
-void inside_begin(struct conn *c);   /* it was just accepted */
-void inside_end(struct conn *c);     /* it is over */
+void inside_begin(struct conn *c); /* it was just accepted; in a check: what the facts file says */
+void inside_end(struct conn *c);   /* it is over */
 void inside_give_up(struct conn *c); /* nobody waits for it any more */
 bool inside_answer(struct worker *w, uint64_t ticket, struct span answer); /* false: none of ours */
 void inside_resolver_lost(struct worker *w);

@@ -121,3 +121,29 @@ bool caller_label_is_listed(const char *const *globs, struct span name)
 			return true;
 	return false;
 }
+
+bool caller_container_read(const struct jv *tree, struct arena *a, struct caller_container *ret)
+{
+	const struct jv *labels = jv_get(tree, "labels");
+	size_t count = labels && labels->kind == JV_ARRAY ? labels->count : 0;
+	struct caller_label *list;
+
+	if (!tree || tree->kind != JV_OBJECT)
+		return false;
+	list = arena_take(a, count * sizeof(*list));
+	if (!list)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct caller_label){jv_str(&labels->items[i], "name", ""),
+						jv_str(&labels->items[i], "value", "")};
+	*ret = (struct caller_container){
+		.id = jv_str(tree, "id", ""),
+		.name = jv_str(tree, "name", ""),
+		.image = jv_str(tree, "image", ""),
+		.image_id = jv_str(tree, "image_id", ""),
+		.owner = jv_str(tree, "owner", ""),
+		.labels = list,
+		.label_count = count,
+	};
+	return true;
+}

@@ -18,6 +18,7 @@
 
 #include "gate/base/arena.h"
 #include "gate/base/err.h"
+#include "gate/base/jv.h"
 #include "gate/base/span.h"
 #include "rules/identity.h"
 
@@ -40,6 +41,9 @@ struct caller_sign {
 
 /* ERR_CONFIG says what would be accepted.  Strings come from the arena; made_by is left alone. */
 int caller_sign_parse(const char *text, struct arena *a, struct caller_sign *ret, struct err *err);
+
+/* What a facts file or a test says of a container; false: it is none.  Strings are the tree's. */
+bool caller_container_read(const struct jv *tree, struct arena *a, struct caller_container *ret);
 
 /* Whether a container that is known has the sign; never true for SIGN_OUTSIDE. */
 bool caller_sign_fits(const struct caller_sign *sign, const struct caller_container *c);

@@ -65,8 +65,10 @@
  * pattern grants every tag and digest of that name; with a tag it does not fit
  * a reference that has a digest too.  `alpine` is docker.io/library/alpine.
  *
- * Mount paths are compared by components; {identity.name} and {identity.owner}
- * stand for the caller's, and match nothing if that is empty or holds '/'.
+ * Mount paths are compared by components; {identity.name}, {identity.owner},
+ * {identity.container.name} and {identity.container.id} stand for the caller's,
+ * and match nothing if that is empty or holds '/'.  The name of a container that was
+ * made through the gate stands for nothing: its maker could choose another's.
  *
  * library.def lists the words that rules may use, and `sallyport help words` prints them.
  */

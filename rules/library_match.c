@@ -121,11 +121,14 @@ static int match_path_within(lua_State *lua)
 	return 1;
 }
 
-static struct span identity_value(lua_State *lua, const char *key)
+/* Of the fact or table at that place of the stack; empty if it has none. */
+static struct span text_of(lua_State *lua, int at, const char *key)
 {
 	struct span s = {"", 0};
 
-	lua_pushvalue(lua, 2);
+	if (!facts_at(lua, at) && !lua_istable(lua, at))
+		return s;
+	lua_pushvalue(lua, at);
 	lua_pushstring(lua, key);
 	lua_gettable(lua, -2);
 	if (lua_type(lua, -1) == LUA_TSTRING)
@@ -137,16 +140,26 @@ static struct span identity_value(lua_State *lua, const char *key)
 /* path.fill(pattern, req.identity): the path meant for that caller, or nil if there is none. */
 static int match_path_fill(lua_State *lua)
 {
-	struct span pattern = library_string(lua, 1, "path.fill"), name, owner;
+	struct span pattern = library_string(lua, 1, "path.fill");
 	char out[PATH_MAX_LEN + 1];
+	struct path_words words;
+	int container;
 
 	if (!facts_at(lua, 2) && !lua_istable(lua, 2)) {
 		lua_pushnil(lua);
 		return 1;
 	}
-	name = identity_value(lua, "name");
-	owner = identity_value(lua, "owner");
-	if (path_fill(pattern, name, owner, out, sizeof(out)))
+	words.name = text_of(lua, 2, "name");
+	words.owner = text_of(lua, 2, "owner");
+	lua_pushliteral(lua, "container");
+	lua_gettable(lua, 2);
+	container = lua_gettop(lua);
+	words.container_id = text_of(lua, container, "id");
+	words.container_name = text_of(lua, container, "name");
+	/* Whoever made it through the gate has chosen its name. */
+	if (text_of(lua, container, "owner").len)
+		words.container_name = (struct span){"", 0};
+	if (path_fill(pattern, &words, out, sizeof(out)))
 		lua_pushstring(lua, out);
 	else
 		lua_pushnil(lua);

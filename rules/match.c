@@ -236,12 +236,15 @@ static bool fits_in_path(struct span value)
 	return true;
 }
 
-bool path_fill(struct span pattern, struct span name, struct span owner, char *out, size_t room)
+bool path_fill(struct span pattern, const struct path_words *known, char *out, size_t room)
 {
 	const struct {
 		const char *word;
 		struct span value;
-	} words[] = {{"{identity.name}", name}, {"{identity.owner}", owner}};
+	} words[] = {{"{identity.name}", known->name},
+		     {"{identity.owner}", known->owner},
+		     {"{identity.container.name}", known->container_name},
+		     {"{identity.container.id}", known->container_id}};
 	size_t used = 0;
 
 	while (pattern.len) {

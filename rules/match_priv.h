@@ -48,12 +48,17 @@ bool path_is_clean(struct span path);
 /* Whether path is root or lies below it, by components.  Both must be clean. */
 bool path_within(struct span path, struct span root);
 
+struct path_words {              /* what placeholders stand for; empty: not known */
+	struct span name, owner; /* {identity.name}, {identity.owner} */
+	struct span container_name, container_id; /* {identity.container.name}, ....id} */
+};
+
 /*
- * Replaces {identity.name} and {identity.owner}.  False if a value that is
- * needed is empty, ".", "..", or holds '/' or a control byte: then the pattern
- * grants nothing.  room: of out, with the NUL.
+ * Replaces placeholders.  False if a value that is needed is empty, ".", "..",
+ * or holds '/' or a control byte: then the pattern grants nothing.  room: of
+ * out, with the NUL.
  */
-bool path_fill(struct span pattern, struct span name, struct span owner, char *out, size_t room);
+bool path_fill(struct span pattern, const struct path_words *words, char *out, size_t room);
 
 /* "512", "64m", "2GiB", "1.5g" is refused: whole numbers only.  False if it is no size. */
 bool size_parse(struct span text, int64_t *ret_bytes);

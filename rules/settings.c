@@ -482,6 +482,7 @@ static int check_harden(struct checking *c, struct jv *v)
 /* { "/srv/x", "rw" }: a path without placeholders in it is clean, and never the whole host. */
 static int check_mount(struct checking *c, struct jv *v)
 {
+	const struct path_words any = {span_of("x"), span_of("x"), span_of("x"), span_of("x")};
 	const char *const usage = "{ path, \"ro\" or \"rw\" }";
 	char sample[PATH_MAX_LEN + 1];
 	struct jv mount = jv_object();
@@ -493,11 +494,12 @@ static int check_mount(struct checking *c, struct jv *v)
 	if (v->count == 2 && (v->items[1].kind != JV_STRING ||
 			      !(span_is(v->items[1].str, "ro") || span_is(v->items[1].str, "rw"))))
 		return wrong(c, "\"ro\" or \"rw\"", &v->items[1]);
-	if (!path_fill(path, span_of("x"), span_of("x"), sample, sizeof(sample)) ||
-	    !path_is_clean(span_of(sample)) || strpbrk(sample, "{}*?"))
+	if (!path_fill(path, &any, sample, sizeof(sample)) || !path_is_clean(span_of(sample)) ||
+	    strpbrk(sample, "{}*?"))
 		return wrong(c,
 			     "an absolute path without //, . and .. (placeholders: "
-			     "{identity.name}, {identity.owner})",
+			     "{identity.name}, {identity.owner}, {identity.container.name}, "
+			     "{identity.container.id})",
 			     &v->items[0]);
 	if (path.len == 1)
 		return err_set(c->err, ERR_CONFIG, "the root of the host cannot be granted");

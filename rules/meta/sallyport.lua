@@ -248,7 +248,7 @@
 ---@field local_images? string[] Images that may run whoever made, loaded or named them on this machine: globs as in images; none by default. Grant names that only the right people can give.
 ---@field own_images? boolean Images that the caller built through this gate may be used like those on the list; false by default.
 ---@field pin? boolean A container is made of exactly the image that was judged: its name is sent with its digest, or its id is; false by default.
----@field mounts? { [1]: string, [2]: "ro"|"rw" }[] Host paths that may be mounted: { path, "ro" | "rw" }; {identity.name} and {identity.owner} are filled in.
+---@field mounts? { [1]: string, [2]: "ro"|"rw" }[] Host paths that may be mounted: { path, "ro" | "rw" }; {identity.name}, {identity.owner}, {identity.container.name} and {identity.container.id} are filled in.
 ---@field movable_mounts? boolean Host paths may be mounted although a user other than root can put a link in their place, and so lead the engine to any path of the host; false by default.
 ---@field own_socket? boolean Where a container is to get the engine's socket it gets the gate's own instead, on which it is this very caller; the configuration says which: own_socket. False by default.
 ---@field egress? string[] {} means none: only the network 'none' is then granted. Names and ports cannot be enforced yet and do not load.

@@ -251,31 +251,41 @@ static void paths(void **state)
 static void placeholders(void **state)
 {
 	static const struct {
-		const char *pattern, *name, *owner, *want; /* NULL: grants nothing */
+		const char *pattern, *name, *owner;
+		const char *want; /* NULL: grants nothing */
+		const char *container;
 	} rows[] = {
-		{"/a/{identity.name}/w", "ann", "o", "/a/ann/w"},
-		{"/a/{identity.owner}", "", "o", "/a/o"},
-		{"/a", "", "", "/a"},
-		{"/a/{identity.name}", "", "o", NULL},
-		{"/a/{identity.name}", "..", "o", NULL},
-		{"/a/{identity.name}", ".", "o", NULL},
-		{"/a/{identity.name}", "b/../..", "o", NULL},
-		{"/a/{identity.name}", "b\nc", "o", NULL},
-		{"/a/{identity.nam}", "b", "o", "/a/{identity.nam}"},
+		{"/a/{identity.name}/w", "ann", "o", "/a/ann/w", ""},
+		{"/a/{identity.owner}", "", "o", "/a/o", ""},
+		{"/a", "", "", "/a", ""},
+		{"/a/{identity.name}", "", "o", NULL, ""},
+		{"/a/{identity.name}", "..", "o", NULL, ""},
+		{"/a/{identity.name}", ".", "o", NULL, ""},
+		{"/a/{identity.name}", "b/../..", "o", NULL, ""},
+		{"/a/{identity.name}", "b\nc", "o", NULL, ""},
+		{"/a/{identity.nam}", "b", "o", "/a/{identity.nam}", ""},
+		{"/a/{identity.container.name}/w", "", "", "/a/edge-1/w", "edge-1"},
+		{"/a/{identity.container.name}", "b", "o", NULL, ""},
+		{"/a/{identity.container.name}", "b", "o", NULL, ".."},
+		{"/a/{identity.container.name}", "b", "o", NULL, "a/b"},
+		{"/a/{identity.container.id}", "b", "o", "/a/f00d", ""},
+		{"/a/{identity.container.image}", "b", "o", "/a/{identity.container.image}", "x"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char out[64] = "";
-		bool ok = path_fill(span_of(rows[i].pattern), span_of(rows[i].name),
-				    span_of(rows[i].owner), out, sizeof(out));
+		const struct path_words words = {span_of(rows[i].name), span_of(rows[i].owner),
+						 span_of(rows[i].container), span_of("f00d")};
+		bool ok = path_fill(span_of(rows[i].pattern), &words, out, sizeof(out));
 
 		CHECK_INT(rows[i].pattern, rows[i].want != NULL, ok);
 		if (ok)
 			CHECK_STR(rows[i].pattern, rows[i].want, out);
 	}
 	CHECK_INT("too long", 0,
-		  path_fill(span_of("/abcdef"), span_of("x"), span_of("x"), (char[4]){0}, 4));
+		  path_fill(span_of("/abcdef"), &(struct path_words){.name = span_of("x")},
+			    (char[4]){0}, 4));
 }
 
 static void sizes(void **state)
