@@ -284,6 +284,46 @@ static void refuse_unattested(struct exchange *x)
 }
 
 /*
+ * A container of the operator's that gets another identity's name would be that
+ * identity.  What was made through the gate is none by its name, unless made_by says so.
+ */
+static bool gives_an_identity(const struct exchange *x)
+{
+	const struct proxy_conf *conf = x->worker->conf;
+	const struct caller_container renamed = {
+		.name = jv_str(&x->call.workload.facts, "name", ""), .owner = ""};
+
+	if (x->call.op != OP_CONTAINER_RENAME || (x->call.object.owner && *x->call.object.owner))
+		return false;
+	for (size_t i = 0; i < conf->identity_count; i++)
+		if (conf->identities[i].container.kind == SIGN_NAME &&
+		    caller_sign_fits(&conf->identities[i].container, &renamed))
+			return true;
+	return false;
+}
+
+static void refuse_identity_name(struct exchange *x)
+{
+	struct violation *v = violations_add(&x->call.refused, REASON_name);
+
+	v->field = "query.name";
+	v->text = "callers in a container of this name are an identity of the gate";
+	exchange_deny(x);
+}
+
+/* What no profile can grant. */
+static bool is_out_of_reach(struct exchange *x)
+{
+	if (cannot_be_attested(x))
+		refuse_unattested(x);
+	else if (gives_an_identity(x))
+		refuse_identity_name(x);
+	else
+		return false;
+	return true;
+}
+
+/*
  * What is taken away is remembered before it is: whatever dies meanwhile, it can
  * be made again.  What cannot be remembered stays.
  */
@@ -336,10 +376,8 @@ void exchange_judge(struct exchange *x)
 		exchange_refuse(x, REASON_no_memory, "", "");
 		return;
 	}
-	if (cannot_be_attested(x)) {
-		refuse_unattested(x);
+	if (is_out_of_reach(x))
 		return;
-	}
 	x->permitted = decide(&j, x->arena, &x->decision);
 	judge_name_fields(x);
 	if (!x->permitted) {
