@@ -1,5 +1,6 @@
 #include "proxy/quotas.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -324,6 +325,7 @@ enum quota_answer quotas_take(struct quotas *t, const struct quota_count *c, uin
 	struct quota_sums sums;
 	enum quota_answer answer;
 
+	assert(t);
 	ret->count = 0;
 	if (c->asked_count > QUOTA_ASKS_MAX || !lock(t))
 		return QUOTA_BUSY;
