@@ -286,25 +286,36 @@ def churn(world):
 def workers_die(world):
     """while workers are killed and rules read anew nothing runs above; what was sent is not forgotten"""
     world.engine.slow = (0.05, 0.4)
-    made = [world.create() for _ in range(CROWD)]
-    over = threading.Event()
+    made = [world.create() for _ in range(CROWD // 4)]
+    over, stop = threading.Event(), time.monotonic() + 5
 
     def trouble():
         while not over.is_set():
             pids = world.guard.role("worker")
             if pids:
                 proc.kill(random.choice(pids))
-            time.sleep(0.3)
-            world.guard.run("reload", "--config", world.guard.config)
+            time.sleep(random.uniform(0.05, 0.3))
+            if random.random() < 0.3:
+                world.guard.run("reload", "--config", world.guard.config)
+
+    def live(ident):
+        while time.monotonic() < stop:
+            if world.start(ident)[0] == 204 and random.random() < 0.7:
+                world.ask("POST", f"/v1.41/containers/{ident}/stop")
+        return 0, ""
     killer = threading.Thread(target=trouble, daemon=True)
     killer.start()
-    world.crowd(world.start, made)
-    for ident in made:  # whoever got no answer asks again
-        world.start(ident)
+    world.crowd(live, made)
     over.set()
     killer.join(30)
-    proc.until("as many run as may", 20, lambda: [world.start(i) for i in made[:CROWD // 4] if
-               len(world.engine.running()) < ROOM] is not None and len(world.engine.running()) == ROOM, pause=0.2)
+    world.never_more()
+
+    def full():
+        for ident in made:  # whoever got no answer asks again
+            if len(world.engine.running()) < ROOM:
+                world.start(ident)
+        return len(world.engine.running()) == ROOM
+    proc.until("as many run as may", 20, full, pause=0.2)
     world.never_more()
     world.engine.slow = (0.01, 0.05)
 
