@@ -415,3 +415,18 @@ void quotas_died(struct quotas *t, pid_t pid, uint64_t now_ns)
 	}
 	atomic_compare_exchange_strong(&t->lock, &dead, 0);
 }
+
+void quotas_write(struct quotas *t, struct buf *out)
+{
+	static const char *const names[] = {[HELD] = "held", [SENT] = "sent", [UNSURE] = "unsure"};
+	unsigned n[SETTLED + 1] = {0};
+
+	for (size_t i = 0; i < QUOTA_SLOTS; i++)
+		n[atomic_load(&t->entries[i].state) % (SETTLED + 1)]++;
+	buf_puts(out, "# HELP sallyport_quota_under_way What counts against quotas and the engine "
+		      "does not show yet: let pass, being done, not known whether it was done.\n"
+		      "# TYPE sallyport_quota_under_way gauge\n");
+	for (uint32_t state = HELD; state <= UNSURE; state++)
+		buf_printf(out, "sallyport_quota_under_way{state=\"%s\"} %u\n", names[state],
+			   n[state]);
+}

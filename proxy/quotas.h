@@ -28,6 +28,7 @@
 #ifndef PROXY_QUOTAS_H
 #define PROXY_QUOTAS_H
 
+#include "gate/base/buf.h"
 #include "gate/base/err.h"
 #include "gate/base/hash.h"
 #include "rules/quota.h"
@@ -112,6 +113,9 @@ void quotas_unsure(struct quotas *t, struct quota_hold *h, uint64_t now_ns); /* 
 
 /* Ids of containers of which it is not known whether they were started. */
 size_t quotas_doubts(struct quotas *t, uint64_t key, struct hash ret[QUOTA_LOOK_MAX]);
+
+/* What is held now, for Prometheus. */
+void quotas_write(struct quotas *t, struct buf *out);
 
 /*
  * A process has ended: what it held is let go, what it sent is unsure.  For the

@@ -2,6 +2,7 @@
 
 #include "proxy/engines.h"
 #include "proxy/metrics.h"
+#include "proxy/quotas.h"
 
 #include <string.h>
 
@@ -19,6 +20,8 @@ static void write_metrics(struct worker *w, struct page *p)
 			      &p->body);
 	metrics_write_audit(w->conf->audit_state, &p->body);
 	engines_write(w->conf->engines, w->conf, &p->body);
+	if (w->conf->quotas)
+		quotas_write(w->conf->quotas, &p->body);
 }
 
 /* Says what is wrong, if anything is. */
