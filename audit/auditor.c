@@ -228,7 +228,7 @@ static void end_those_over(struct auditor *a)
 			end_conn(a, i);
 }
 
-static void add_conn(struct auditor *a, int fd)
+static void add_conn(struct auditor *a, int fd, bool is_admin)
 {
 	struct conn *conn = calloc(1, sizeof(*conn));
 	struct epoll_event event = {.events = EPOLLIN};
@@ -246,6 +246,7 @@ static void add_conn(struct auditor *a, int fd)
 	}
 	frame_init(&conn->fc, fd, OUT_BYTES_MAX);
 	conn->owner = ++a->owners;
+	conn->is_admin = is_admin;
 	a->conns[i] = conn;
 }
 
@@ -264,8 +265,8 @@ static void read_control(struct auditor *a, int control_fd)
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (tag == 'w' && count == 1)
-			add_conn(a, fds[i]);
+		if ((tag == 'w' || tag == 'm') && count == 1)
+			add_conn(a, fds[i], tag == 'm');
 		else
 			close(fds[i]);
 	}

@@ -6,7 +6,8 @@
  * log: it is never retried, and nothing that changes state is served until
  * the log has been opened anew.
  *
- * The supervisor gives it worker connections over the control socket (tag 'w',
+ * The supervisor gives it worker connections over the control socket (tag 'w'; 'm' for
+ * that of the admin process, which sends records of its uses and nothing else;
  * one descriptor).  End of file there means: write gate_stop and end.
  */
 #ifndef AUDIT_AUDITOR_H

@@ -6,8 +6,12 @@
 
 #define OPEN_CONN_MAX 65536 /* allowed decisions of one worker without an outcome */
 
-static bool may_send(enum record_type type, uint32_t flags)
+/* A worker that was taken over cannot say that the admin socket was used, nor its process what was
+ * judged. */
+static bool may_send(const struct conn *conn, enum record_type type, uint32_t flags)
 {
+	if (type != RECORD_LOG_ALARM && conn->is_admin != (type == RECORD_ADMIN))
+		return false;
 	switch (type) {
 	case RECORD_DECISION:
 		return flags == WIRE_RECEIPT_WANTED;
@@ -118,8 +122,8 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 	struct conn *conn = a->conns[index];
 	struct record_peek peek;
 	struct audit_mark mark;
-	bool good =
-		record_valid(body) && record_peek(body, &peek) && may_send(peek.type, head.flags);
+	bool good = record_valid(body) && record_peek(body, &peek) &&
+		    may_send(conn, peek.type, head.flags);
 
 	if (!good)
 		a->refused++;

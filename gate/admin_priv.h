@@ -71,10 +71,10 @@ void admin_ask(struct admin_use *u, enum admin_ask ask, const struct runtime_row
  * Says whether it may be done (ADMIN_DONE) or why not; note is for the record, and may be NULL.
  * Then, when that is on disk, u->act is called, or the refusal is answered.
  */
-void admin_decide(struct admin_use *u, enum admin_answer answer, const char *note);
+void admin_decide(struct admin_use *u, enum admin_answer how, const char *note);
 
 /* It has been done, or why not; u->text says more.  The outcome goes on record, then the answer. */
-void admin_finish(struct admin_use *u, enum admin_answer answer);
+void admin_finish(struct admin_use *u, enum admin_answer how);
 
 /* Records that a listener has ended, or is there again, without anybody having asked. */
 void admin_note(struct admin *a, const char *op, const struct runtime_row *row, const char *text);

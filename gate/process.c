@@ -180,7 +180,8 @@ void process_connect(const struct process *server, const struct process *client)
 		kill(client->pid, SIGKILL);
 		return;
 	}
-	if (io_send_fds(server->control, 'w', &ends[0], 1, &err) == 0) {
+	if (io_send_fds(server->control, client->role == ROLE_ADMIN ? 'm' : 'w', &ends[0], 1,
+			&err) == 0) {
 		at_fault = client;
 		if (io_send_fds(client->control, tag, &ends[1], 1, &err) == 0)
 			at_fault = NULL;

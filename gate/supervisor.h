@@ -5,8 +5,8 @@
  * What the processes do is not known here: `run` is called in each new one,
  * with its control socket.  Over that socket (io_send_fds) a process gets
  *
- *	auditor, resolver   'w' and a descriptor: a connection to a worker (auditor: or to the
- *	                    admin process)
+ *	auditor, resolver   'w' and a descriptor: a connection to a worker; auditor: 'm', to the
+ *	                    admin process
  *	worker, watcher     'a' or 'r' and a descriptor: to the auditor, to the resolver;
  *	                    'l', 'x': a listener comes, goes (proxy/runtime.h; workers only);
  *	                    'g': go, accept callers, or watch; 'd': accept no more, serve to the end

@@ -116,12 +116,17 @@ void gate_kill(struct gate *g)
 /* A new connection to the auditor. */
 int gate_connect(struct gate *g)
 {
+	return gate_connect_as(g, 'w');
+}
+
+int gate_connect_as(struct gate *g, char tag)
+{
 	struct err err = {0};
 	int pair[2];
 
 	CHECK_INT("pair", 0, io_pair(pair, &err));
 	CHECK_INT("non-blocking", 0, io_nonblock(pair[0], &err));
-	CHECK_INT("send", 0, io_send_fds(g->control, 'w', &pair[1], 1, &err));
+	CHECK_INT("send", 0, io_send_fds(g->control, tag, &pair[1], 1, &err));
 	close(pair[1]);
 	return pair[0];
 }

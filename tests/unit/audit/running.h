@@ -32,6 +32,7 @@ void gate_kill(struct gate *g);
 
 /* A new connection to the auditor. */
 int gate_connect(struct gate *g);
+int gate_connect_as(struct gate *g, char tag);
 
 /* What the log says; fails the test unless it verifies. */
 struct verify_report gate_verified(const struct gate *g);

@@ -17,11 +17,16 @@
 
 /* --- a worker that was taken over --- */
 
-static void raw_open(struct frame_conn *fc, struct gate *g)
+static void raw_open_as(struct frame_conn *fc, struct gate *g, char tag)
 {
-	frame_init(fc, gate_connect(g), 1 << 20);
+	frame_init(fc, gate_connect_as(g, tag), 1 << 20);
 	wire_put(fc, (struct wire_head){.kind = WIRE_HELLO, .ticket = WIRE_VERSION},
 		 (struct span){"", 0});
+}
+
+static void raw_open(struct frame_conn *fc, struct gate *g)
+{
+	raw_open_as(fc, g, 'w');
 }
 
 static void raw_record(struct frame_conn *fc, uint32_t flags, uint64_t ticket, const char *body)
@@ -116,6 +121,42 @@ static void what_is_no_record_is_refused(void **state)
 	fixture_remove(g.dir);
 }
 
+/* Who serves callers cannot say what the operator did, and the other way round. */
+static void uses_of_the_admin_socket_come_from_its_process(void **state)
+{
+	static const char use[] = "\"type\":\"admin\",\"op\":\"reload\",\"verdict\":\"allow\"";
+	static const struct {
+		char tag;
+		const char *label, *body;
+		enum wire_kind want;
+	} rows[] = {
+		{'w', "a worker's use", use, WIRE_REFUSED},
+		{'w', "a worker's decision", NULL, WIRE_RECEIPT},
+		{'m', "a use", use, WIRE_RECEIPT},
+		{'m', "a decision of the admin process", NULL, WIRE_REFUSED},
+		{'m', "its read", "\"type\":\"read\"", WIRE_REFUSED},
+		{'m', "its alarm", "\"type\":\"log_alarm\",\"count\":1", WIRE_RECEIPT},
+	};
+	struct gate g;
+
+	(void)state;
+	gate_init(&g);
+	gate_start(&g);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct frame_conn fc;
+
+		raw_open_as(&fc, &g, rows[i].tag);
+		raw_record(&fc, WIRE_RECEIPT_WANTED, 1,
+			   rows[i].body ? rows[i].body : raw_decision((unsigned)i));
+		CHECK_INT("up", WIRE_UP, raw_next(&fc).kind);
+		CHECK_INT(rows[i].label, rows[i].want, raw_next(&fc).kind);
+		frame_close(&fc);
+	}
+	CHECK_INT("status", AUDITOR_STOPPED, gate_stop(&g));
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
 static void an_outcome_comes_once_and_from_its_worker(void **state)
 {
 	struct frame_conn one, two;
@@ -195,6 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_no_record_is_refused),
+		cmocka_unit_test(uses_of_the_admin_socket_come_from_its_process),
 		cmocka_unit_test(an_outcome_comes_once_and_from_its_worker),
 		cmocka_unit_test(who_speaks_nonsense_is_cut_off),
 	};

@@ -56,7 +56,7 @@ static int serve(const char *role, int control)
 
 	while (io_recv_fds(control, &tag, fds, &count, &err) == 1)
 		for (size_t i = 0; i < count; i++) {
-			if (tag != 'w' || write(fds[i], &pid, sizeof(pid)) < 0)
+			if ((tag != 'w' && tag != 'm') || write(fds[i], &pid, sizeof(pid)) < 0)
 				say(role, "is-confused", tag);
 			close(fds[i]);
 		}
