@@ -493,8 +493,9 @@ bool update_compares(enum operation op)
 
 bool update_parts(enum operation op)
 {
+	/* Nobody looks at what a prune removes, so nothing is known of it. */
 	return op == OP_CONTAINER_STOP || op == OP_CONTAINER_KILL || op == OP_CONTAINER_REMOVE ||
-	       op == OP_CONTAINER_RENAME;
+	       op == OP_CONTAINER_RENAME || op == OP_CONTAINER_PRUNE;
 }
 
 static void compare(const struct comparing *c, enum operation op)

@@ -9,7 +9,7 @@ check "update" {
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
 		"container.stop", "container.kill", "container.remove", "container.rename",
-		"network.connect",
+		"container.prune", "network.connect",
 	},
 	reasons = { "update_unknown", "update_looser", "update_would_not_return" },
 	judge = function(_, granted)

@@ -14,7 +14,8 @@ static const char profiles[] =
 	"rule(\"not-on-fridays\", { operations = { \"launch\" } }, function(req)\n"
 	" if req.operation.name == \"container.create\" and req.workload.hostname == \"friday\" "
 	"then deny(\"not on fridays\") end end) },\n"
-	"profile \"host\" { operations = { \"container.run\" }, images = { \"**\" }, update = { "
+	"profile \"host\" { operations = { \"container.run\", \"container.prune\" }, images = { "
+	"\"**\" }, update = { "
 	"privileged = true } },\n"
 	"profile \"free\" { operations = { \"container.run\" }, images = { \"**\" }, isolation = { "
 	"min = \"kernel\" }, networks = { \"agents\" }, mounts = { { \"/srv/ws\", \"rw\" } },\n"
@@ -303,6 +304,8 @@ static void what_a_profile_says_besides(void **state)
 	}
 }
 
+#define PRUNE "\"operation\":{\"name\":\"container.prune\",\"class\":\"host\",\"group\":\"\"}"
+
 static void what_replaces_nothing(void **state)
 {
 	struct kit_answer ans;
@@ -318,6 +321,10 @@ static void what_replaces_nothing(void **state)
 	kit_judge(eng, "free", kit_create,
 		  W("\"capabilities\":{\"add\":[{\"name\":\"CHOWN\",\"field\":\"a\"}]}"), &ans);
 	CHECK_STR("fresh, beyond the lists", "capability", kit_reasons(&ans));
+	kit_drop(&ans);
+	kit_judge(eng, "host", "{" PRUNE "}", "", &ans);
+	CHECK_STR("what a prune removes is not known", "update_would_not_return",
+		  kit_reasons(&ans));
 	kit_drop(&ans);
 	CHECK_INT("no update, no check of stops", GRANT_PLAIN,
 		  profile_grant(engine_profile(eng, "none"), OP_CONTAINER_STOP));
