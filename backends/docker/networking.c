@@ -298,8 +298,8 @@ static void read_values(struct docker_reading *r, const char *key, const char *f
 /* "/db:/web/alias" is how the engine shows what was asked for as db:alias. */
 static const char *plain_link(struct docker_reading *r, struct span link)
 {
-	struct span alias = link, name;
-	const char *last;
+	struct span alias = link, name, step;
+	bool more = true;
 
 	if (!r->update && !r->old_id)
 		return docker_cut(r->call, link);
@@ -307,10 +307,9 @@ static const char *plain_link(struct docker_reading *r, struct span link)
 		alias = name;
 	if (name.len && *name.at == '/')
 		name = span_skip(name, 1);
-	last = alias.at ? memrchr(alias.at, '/', alias.len) : NULL;
-	if (last)
-		alias = span_skip(alias, (size_t)(last - alias.at) + 1);
-	return docker_text(r->call, "%.*s:%.*s", SPAN_FMT(name), SPAN_FMT(alias));
+	while (more)
+		more = span_cut(&alias, '/', &step);
+	return docker_text(r->call, "%.*s:%.*s", SPAN_FMT(name), SPAN_FMT(step));
 }
 
 static void read_links(struct docker_reading *r)
