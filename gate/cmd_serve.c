@@ -6,6 +6,7 @@
 #include "gate/notify.h"
 #include "gate/serve.h"
 #include "gate/supervisor.h"
+#include "gate/watched_log.h"
 #include "proxy/engines.h"
 #include "proxy/metrics.h"
 #include "proxy/quotas.h"
@@ -63,6 +64,7 @@ static void describe(void *arg, struct supervisor_view *ret)
 		.proxy = &s->loaded->config.proxy,
 		.engines = s->engines,
 		.audit = s->audit_state,
+		.watched = s->watched,
 	};
 }
 
@@ -172,6 +174,7 @@ static int serve(struct serve *s, struct err *err)
 	if (!s->rates || !s->quotas || !s->metrics || !s->engines || !s->audit_state ||
 	    !s->watched || !s->updates)
 		return -1;
+	watched_restore(s->watched, &c->proxy, c->auditor.dir);
 	rc = serve_open_sockets(s, err);
 	if (rc == 0)
 		rc = serve_open_admin(s, err);

@@ -25,6 +25,16 @@ static const struct jv *item(const struct jv *list, size_t i)
 	return list && list->kind == JV_ARRAY && i < list->count ? &list->items[i] : NULL;
 }
 
+static void print_observed(const struct jv *o)
+{
+	if (o)
+		printf("           observed: %lld seen, %lld judged, %lld by the engine, %lld "
+		       "unexplained\n",
+		       (long long)jv_num(o, "seen", 0), (long long)jv_num(o, "judged", 0),
+		       (long long)jv_num(o, "by_engine", 0),
+		       (long long)jv_num(o, "unexplained", 0));
+}
+
 /* How what runs came out when it was judged again, if it was. */
 static void print_round(const struct jv *round, int64_t now)
 {
@@ -60,6 +70,7 @@ static void print_places(const struct jv *tree)
 		if (*jv_str(one, "api", ""))
 			printf(", API %s", jv_str(one, "api", ""));
 		printf("\n");
+		print_observed(jv_get(one, "observed"));
 		print_round(jv_get(one, "rejudged"), now);
 	}
 }

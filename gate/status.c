@@ -4,6 +4,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/jv.h"
 #include "proxy/engines.h"
+#include "proxy/watched.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -77,6 +78,20 @@ static void add_round(struct arena *a, struct jv *to, const struct engine_round 
 		jv_set(a, round, all[i].name, jv_int((int64_t)all[i].n));
 }
 
+/* What happened there since the gate was started, and what explains it. */
+static void add_observed(struct arena *a, struct jv *to, const struct watched_backend *b)
+{
+	struct jv *observed;
+
+	if (!b)
+		return;
+	observed = jv_set(a, to, "observed", jv_object());
+	jv_set(a, observed, "seen", jv_int((int64_t)b->sums.seen));
+	jv_set(a, observed, "judged", jv_int((int64_t)b->sums.judged));
+	jv_set(a, observed, "by_engine", jv_int((int64_t)b->sums.by_engine));
+	jv_set(a, observed, "unexplained", jv_int((int64_t)b->sums.unexplained));
+}
+
 /* What the watcher knows of the engines; `reachable` is no when it is not known, too. */
 static void add_backends(struct arena *a, struct jv *list, const struct supervisor_view *view)
 {
@@ -99,6 +114,7 @@ static void add_backends(struct arena *a, struct jv *list, const struct supervis
 		jv_set(a, to, "since", jv_int(look.since));
 		engines_round(view->engines, i, &round);
 		add_round(a, to, &round);
+		add_observed(a, to, watched_of(view->watched, i));
 	}
 }
 

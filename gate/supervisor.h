@@ -43,10 +43,13 @@ struct audit_state;
 struct engines;
 struct proxy_conf;
 
+struct watched;
+
 struct supervisor_view {
 	const struct proxy_conf *proxy;
 	const struct engines *engines;
 	const struct audit_state *audit;
+	struct watched *watched;
 };
 
 struct supervisor_conf {
