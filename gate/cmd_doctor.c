@@ -138,7 +138,19 @@ static void print_json(const struct findings *f, FILE *out)
 	buf_fini(&text);
 }
 
-static int examine(const struct config *config, bool json)
+/* The rest of the host can be looked at all the same. */
+static void say_mistake(struct findings *f, const struct err *mistake)
+{
+	if (mistake)
+		finding_add(
+			f, FINDING_WEAK,
+			"A gate that runs goes on with the one before, and none can be started; "
+			"what this one names was not looked at.",
+			"Correct it.", "the configuration does not load: %s", mistake->msg);
+}
+
+/* config: NULL if there is none, or if it does not load, which mistake says then. */
+static int examine(const struct config *config, const struct err *mistake, bool json)
 {
 	static struct findings f;
 	int answer = EXIT_YES;
@@ -146,8 +158,10 @@ static int examine(const struct config *config, bool json)
 	f = (struct findings){.arena = arena_create(ARENA_MAX), .config = config};
 	if (!f.arena)
 		return EXIT_CANNOT;
+	say_mistake(&f, mistake);
 	doctor_host(&f);
 	doctor_engines(&f);
+	doctor_reach(&f);
 	if (config) {
 		doctor_config(&f);
 		doctor_tls(&f);
@@ -171,10 +185,10 @@ int run_doctor(const struct args *args)
 	int answer;
 
 	if (!args->config)
-		return examine(NULL, args->json);
+		return examine(NULL, NULL, args->json);
 	if (load(args->config, &loaded, &err) < 0)
-		return command_failed(&err);
-	answer = examine(&loaded.config, args->json);
+		return examine(NULL, &err, args->json);
+	answer = examine(&loaded.config, NULL, args->json);
 	unload(&loaded);
 	return answer;
 }

@@ -2,8 +2,10 @@
 
 #include "audit/state.h"
 #include "gate/base/clock.h"
+#include "gate/base/io.h"
 #include "gate/base/log.h"
 #include "gate/notify.h"
+#include "gate/reach.h"
 #include "gate/serve.h"
 #include "gate/supervisor.h"
 #include "gate/watched_log.h"
@@ -22,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MOUNTS_MAX  ((size_t)4 << 20)
 #define DESCRIPTORS 65536
 
 static int run(void *arg, enum role role, int control)
@@ -126,6 +129,28 @@ static void say_absent_engines(const struct proxy_conf *p)
 	}
 }
 
+/* A new engine makes a new socket; what was mounted here stays the old one. */
+static void say_mounted_sockets(const struct serve *s)
+{
+	const struct proxy_conf *p = &s->loaded->config.proxy;
+	struct err err = {0};
+	struct buf mounts;
+
+	if (io_read_file("/proc/self/mountinfo", MOUNTS_MAX, &mounts, &err) < 0)
+		return;
+	for (size_t i = 0; i < p->backend_count; i++) {
+		const struct conf_backend *b = &p->backends[i];
+
+		if (b->tcp || !reach_is_mount_point(buf_span(&mounts), b->socket))
+			continue;
+		engines_set_mounted(s->engines, i);
+		log_line("backend \"%s\": the file %s itself was mounted here: when the engine is "
+			 "started anew it will not be found again; mount its folder instead",
+			 b->name, b->socket);
+	}
+	buf_fini(&mounts);
+}
+
 static int serve(struct serve *s, struct err *err)
 {
 	const struct config *c = &s->loaded->config;
@@ -175,6 +200,7 @@ static int serve(struct serve *s, struct err *err)
 	    !s->watched || !s->updates)
 		return -1;
 	watched_restore(s->watched, &c->proxy, c->auditor.dir);
+	say_mounted_sockets(s);
 	rc = serve_open_sockets(s, err);
 	if (rc == 0)
 		rc = serve_open_admin(s, err);

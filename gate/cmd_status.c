@@ -69,6 +69,8 @@ static void print_places(const struct jv *tree)
 			printf(" for %lld s", (long long)(now > since ? now - since : 0));
 		if (*jv_str(one, "api", ""))
 			printf(", API %s", jv_str(one, "api", ""));
+		if (jv_true(one, "socket_file_mounted"))
+			printf(" (its socket's file is a mount, which goes stale)");
 		printf("\n");
 		print_observed(jv_get(one, "observed"));
 		print_round(jv_get(one, "rejudged"), now);

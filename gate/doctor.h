@@ -18,11 +18,12 @@ struct finding {
 	const char *what, *why, *mend; /* why and mend: "" if there is nothing to say */
 };
 
-#define FINDINGS_MAX 128
+#define FINDINGS_MAX 512
 
 struct findings {
 	struct arena *arena;
 	const struct config *config; /* NULL: only the host is looked at */
+	const char *root;            /* in front of paths, for tests; NULL: none */
 	struct finding list[FINDINGS_MAX];
 	size_t count;
 };
@@ -34,6 +35,14 @@ void finding_add(struct findings *f, enum finding_level level, const char *why, 
 void doctor_host(struct findings *f);    /* kernel, users, who runs the gate */
 void doctor_engines(struct findings *f); /* sockets, who can open them, runtimes */
 void doctor_tls(struct findings *f);     /* certificates of listeners */
+void doctor_reach(struct findings *f);   /* where engines listen beside their socket */
 void doctor_config(struct findings *f);  /* what the configuration leaves open */
+
+/* Of one socket: a mount of the file itself; its access control list. */
+void doctor_mounted_socket(struct findings *f, const char *path);
+void doctor_acl(struct findings *f, const char *path);
+
+/* Containers that mount the engine's socket, or a folder above it. */
+void doctor_containers(struct findings *f, const struct conf_backend *b);
 
 #endif

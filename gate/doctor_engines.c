@@ -1,10 +1,12 @@
 #include "gate/doctor.h"
 
 #include "gate/base/jv.h"
-#include "gate/http_get.h"
+#include "proxy/engine_get.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,15 +127,38 @@ static void check_info(struct findings *f, const char *socket, const struct jv *
 		check_runtime(f, socket, &list->members[i]);
 }
 
-static void ask_engine(struct findings *f, const char *socket)
+/* What the options mean for what runs there. */
+static void check_options(struct findings *f, const char *socket, const struct jv *info)
 {
+	const struct jv *list = jv_get(info, "SecurityOptions"),
+			*memory = jv_get(info, "MemoryLimit");
+
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		if (list->items[i].kind == JV_STRING &&
+		    span_starts(list->items[i].str, "name=rootless"))
+			finding_add(f, FINDING_FINE, "", "",
+				    "%s: the engine is rootless: root in a container, and who "
+				    "reaches the socket, is its ordinary user and not root of the "
+				    "host; isolation levels stay what the runtime gives",
+				    socket);
+	if (memory && memory->kind == JV_BOOL && !memory->b)
+		finding_add(f, FINDING_WEAK,
+			    "Limits that profiles set are dropped by the engine, so the gate "
+			    "removes what was made without them.",
+			    "Delegate control groups to it (cgroup v2 and systemd: Delegate=yes).",
+			    "%s: the engine cannot limit memory", socket);
+}
+
+static void ask_engine(struct findings *f, const struct conf_backend *b)
+{
+	const char *socket = b->address;
 	struct err err = {0};
 	enum jv_fault fault;
 	struct buf body;
 	struct jv info;
 	int status;
 
-	if (http_get(socket, "/info", LIMIT_MS, &status, &body, &err) < 0) {
+	if (engine_get(b, "/info", LIMIT_MS, &status, &body, &err) < 0) {
 		finding_add(f, FINDING_NOTE, "Its runtimes could not be looked at.", "", "%s",
 			    err.msg);
 		return;
@@ -142,13 +167,20 @@ static void ask_engine(struct findings *f, const char *socket)
 		finding_add(f, FINDING_NOTE, "Its runtimes could not be looked at.", "",
 			    "%s: GET /info was answered with status %d", socket, status);
 	else
-		check_info(f, socket, &info);
+		check_info(f, socket, &info), check_options(f, socket, &info);
 	buf_fini(&body);
 }
 
-static void check_engine(struct findings *f, const char *path, bool wanted)
+/* One at tcp:// is asked alone: who else reaches it is seen on its own host. */
+static void check_engine(struct findings *f, const struct conf_backend *b, bool wanted)
 {
+	const char *path = b->socket;
 	struct stat st;
+
+	if (b->tcp) {
+		ask_engine(f, b);
+		return;
+	}
 
 	if (stat(path, &st) < 0) {
 		if (wanted)
@@ -163,7 +195,53 @@ static void check_engine(struct findings *f, const char *path, bool wanted)
 		return;
 	}
 	check_access(f, path, &st);
-	ask_engine(f, path);
+	doctor_acl(f, path);
+	doctor_mounted_socket(f, path);
+	ask_engine(f, b);
+	doctor_containers(f, b);
+}
+
+static void check_known(struct findings *f, const char *path)
+{
+	char address[PATH_MAX + 8];
+	const struct conf_backend b = {.name = "", .address = address, .socket = path};
+
+	snprintf(address, sizeof(address), "unix://%s", path);
+	check_engine(f, &b, false);
+}
+
+static bool is_configured(const struct findings *f, const char *path)
+{
+	for (size_t i = 0; f->config && i < f->config->proxy.backend_count; i++)
+		if (strcmp(f->config->proxy.backends[i].socket, path) == 0)
+			return true;
+	return false;
+}
+
+/* Engines of ordinary users listen in the folder of their session. */
+static void find_rootless(struct findings *f)
+{
+	static const char *const names[] = {"docker.sock", "podman/podman.sock"};
+	DIR *dir = opendir("/run/user");
+	struct dirent *d;
+	char path[PATH_MAX];
+	struct stat st;
+
+	while (dir && (d = readdir(dir)))
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+			snprintf(path, sizeof(path), "/run/user/%.20s/%s", d->d_name, names[i]);
+			if (d->d_name[0] == '.' || stat(path, &st) < 0 || !S_ISSOCK(st.st_mode) ||
+			    is_configured(f, path))
+				continue;
+			finding_add(f, FINDING_NOTE,
+				    "Its user starts containers there without the gate, with that "
+				    "user's rights.",
+				    "To guard it: address = \"unix://...\" with this path, and a "
+				    "gate that may enter the folder.",
+				    "an engine of user %.20s listens on %s", d->d_name, path);
+		}
+	if (dir)
+		closedir(dir);
 }
 
 void doctor_engines(struct findings *f)
@@ -173,7 +251,7 @@ void doctor_engines(struct findings *f)
 	size_t count = f->config ? f->config->proxy.backend_count : 0;
 
 	for (size_t i = 0; i < count; i++)
-		check_engine(f, f->config->proxy.backends[i].socket, true);
+		check_engine(f, &f->config->proxy.backends[i], true);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		bool seen = false;
 
@@ -185,6 +263,7 @@ void doctor_engines(struct findings *f)
 			seen |= strcmp(path, known[i]) == 0;
 		}
 		if (!seen)
-			check_engine(f, known[i], false);
+			check_known(f, known[i]);
 	}
+	find_rootless(f);
 }

@@ -112,6 +112,7 @@ static void add_backends(struct arena *a, struct jv *list, const struct supervis
 		jv_set(a, to, "reachable", jv_bool(look.state == ENGINE_UP));
 		jv_set(a, to, "api", jv_string(api ? api : ""));
 		jv_set(a, to, "since", jv_int(look.since));
+		jv_set(a, to, "socket_file_mounted", jv_bool(look.mounted));
 		engines_round(view->engines, i, &round);
 		add_round(a, to, &round);
 		add_observed(a, to, watched_of(view->watched, i));

@@ -73,9 +73,10 @@ static int run(struct loop *l, struct upstream *u, struct get *g, const char *ta
 	uint64_t until = clock_boot_ms() + limit_ms, now = until - limit_ms;
 	struct upcall_request req = {0};
 	char head[4096];
-	int len =
-		snprintf(head, sizeof(head),
-			 "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", target);
+	int len = snprintf(head, sizeof(head),
+			   "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: "
+			   "sallyport-command\r\nConnection: close\r\n\r\n",
+			   target);
 
 	if (len < 0 || len >= (int)sizeof(head))
 		return err_set(err, ERR_INPUT, "the target is too long");

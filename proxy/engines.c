@@ -12,6 +12,7 @@ struct one {
 	_Atomic uint32_t state;
 	_Atomic uint32_t api; /* major and minor, 16 bits each; 0: not known */
 	_Atomic int64_t since;
+	_Atomic uint32_t mounted;
 	_Atomic uint64_t counters[ENGINE_COUNTER_COUNT];
 	/* The last round of judging again: of one writer, and read for people. */
 	_Atomic int64_t round_at;
@@ -100,6 +101,12 @@ void engines_set(struct engines *e, size_t backend, enum engine_state state, con
 		atomic_store(&to->since, (int64_t)(clock_unix_ns() / 1000000000));
 }
 
+void engines_set_mounted(struct engines *e, size_t backend)
+{
+	if (e && backend < e->count)
+		atomic_store(&e->list[backend].mounted, 1);
+}
+
 void engines_look(const struct engines *e, size_t backend, struct engine_look *ret)
 {
 	uint32_t state, api;
@@ -110,6 +117,7 @@ void engines_look(const struct engines *e, size_t backend, struct engine_look *r
 	state = atomic_load(&e->list[backend].state);
 	api = atomic_load(&e->list[backend].api);
 	ret->state = state < ENGINE_STATE_COUNT ? (enum engine_state)state : ENGINE_UNKNOWN;
+	ret->mounted = atomic_load(&e->list[backend].mounted);
 	ret->since = atomic_load(&e->list[backend].since);
 	if (api)
 		snprintf(ret->api, sizeof(ret->api), "%u.%u", api >> 16, api & 0xffff);

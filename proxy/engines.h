@@ -50,7 +50,10 @@ struct engine_look {
 	enum engine_state state;
 	int64_t since; /* seconds since 1970; 0: never */
 	char api[16];
+	bool mounted; /* its socket's file was mounted where the gate runs */
 };
+
+void engines_set_mounted(struct engines *e, size_t backend);
 
 void engines_look(const struct engines *e, size_t backend, struct engine_look *ret);
 

@@ -270,6 +270,7 @@ void exchange_prepare_call(struct exchange *x)
 	static const struct reach sees_nothing;
 	struct backend_call *call = &x->call;
 
+	upstream_refresh(x->service->pool);
 	x->epoch = upstream_epoch(x->service->pool);
 	call->arena = x->arena;
 	call->req = &x->req;

@@ -57,6 +57,12 @@ void upstream_close(struct upstream *u);
  */
 uint64_t upstream_epoch(const struct upstream *u);
 
+/*
+ * Looks whether kept connections have ended, before the loop would tell: for what must
+ * not begin with what was learnt of a service that has gone meanwhile.
+ */
+void upstream_refresh(struct upstream *u);
+
 /* Connections that were made since it was asked last. */
 uint64_t upstream_take_dials(struct upstream *u);
 

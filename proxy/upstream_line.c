@@ -108,6 +108,19 @@ static void drop_idle(struct upcall *dead)
 	lost(u);
 }
 
+void upstream_refresh(struct upstream *u)
+{
+	char byte;
+
+	while (u->idle) {
+		ssize_t n = recv(u->idle->line.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		drop_idle(u->idle);
+	}
+}
+
 /* --- sending --- */
 
 /* What the call waits for: push-back is not reading, a full socket is waiting to write. */
@@ -180,6 +193,8 @@ static bool try_again(struct upcall *c)
 		return false;
 	c->repeatable = false;
 	hang_up(c);
+	dial_is_lost(c->pool->dial);
+	lost(c->pool);
 	c->line.tried = 0;
 	if (dial(c, &err) < 0)
 		return false;

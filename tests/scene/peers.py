@@ -592,6 +592,10 @@ class Upstream(Peer):
         """info + JSON: members of /info that differ"""
         self.model.info.update(json.loads("\n".join(statement.payload)))
 
+    def do_info_now(self, args, statement):
+        """info-now + JSON: the same, but from here on"""
+        self.do_info(args, statement)
+
     # Connections.
 
     def serve(self, sock):
@@ -665,6 +669,8 @@ class Upstream(Peer):
                 stream.send(message(f"HTTP/1.1 {status} X", lines, body or "", ()))
                 return True
         found = self.model.answer(head.method, head.target)
+        if found is None and head.get("user-agent") == "sallyport-command":
+            found = 200, []  # a list, for `doctor`
         if found is None:
             return False
         self.stage.note(self.who, f"< {head.start} (answered {found[0]} by itself)")
@@ -922,6 +928,18 @@ class Operator(Peer):
     def do_mode(self, args, _):
         """mode OCTAL NAME: of a file in the folder of certificates"""
         os.chmod(f"{self.stage.values['tls']}/{args[1]}", int(args[0], 8))
+
+    def do_said(self, args, _):
+        """said REGEX: stands in the gate's own log"""
+        proc.until(f"the gate says {args[0]}", PATIENCE, lambda: re.search(args[0], self.stage.gate.said()))
+
+    def do_run_until(self, args, _):
+        """run-until REGEX COMMAND...: again and again, until its output matches"""
+        def matches():
+            self.last = self.stage.gate.run(*args[1:])
+            return re.search(args[0], self.last[1], re.S)
+        proc.until(f"{' '.join(args[1:])} says {args[0]}", PATIENCE, matches)
+        self.stage.note(self.who, shown(self.last[1]))
 
     def do_run(self, args, _):
         """run STATUS COMMAND...: a command of the program; its output is then `recv body`"""
