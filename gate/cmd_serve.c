@@ -42,6 +42,13 @@ static int next(void *arg, int fd, const char **ret_generation, struct err *err)
 	return serve_next(arg, fd, ret_generation, err);
 }
 
+static int next_bundle(void *arg)
+{
+	const struct serve *s = arg;
+
+	return s->successor.fd;
+}
+
 static void switch_to_next(void *arg)
 {
 	serve_switch(arg);
@@ -161,6 +168,7 @@ static int serve(struct serve *s, struct err *err)
 		.confine = confine,
 		.ended = ended,
 		.next = next,
+		.next_bundle = next_bundle,
 		.switch_to_next = switch_to_next,
 		.forget_next = forget_next,
 		.admin = serve_admin,
@@ -222,6 +230,7 @@ int run_serve(const struct args *args)
 	struct loaded loaded;
 	struct serve s = {.loaded = &loaded,
 			  .next = {.bundle = {.fd = -1}},
+			  .successor = {.fd = -1},
 			  .supervisor = getpid(),
 			  .status = -1,
 			  .state = -1,

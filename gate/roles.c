@@ -6,12 +6,14 @@
 #include "gate/base/io.h"
 #include "gate/base/log.h"
 #include "gate/resolver.h"
+#include "gate/successor.h"
 #include "gate/supervisor.h"
 #include "proxy/watcher.h"
 #include "proxy/worker.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -51,6 +53,8 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	if (begin(s, ROLE_WORKER, err) < 0)
 		return -1;
 	conf.replaces = supervisor_predecessor();
+	conf.read_next = successor_read;
+	conf.drop_next = successor_drop;
 	conf.rates = s->rates;
 	conf.quotas = s->quotas;
 	conf.updates = s->updates;

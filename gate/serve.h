@@ -27,7 +27,8 @@ void unload(struct loaded *l);
 
 struct serve {
 	struct loaded *loaded;
-	struct loaded next; /* read by a reload, not in force yet */
+	struct loaded next;      /* read by a reload, not in force yet */
+	struct bundle successor; /* what workers that are replaced get of it */
 	pid_t supervisor;
 	bool root;                          /* the processes get users of their own */
 	struct confine_ids ids[ROLE_COUNT]; /* if root */

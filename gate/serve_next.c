@@ -3,6 +3,7 @@
 
 #include "gate/config_priv.h"
 #include "gate/ledger.h"
+#include "gate/successor.h"
 
 #include <string.h>
 
@@ -80,7 +81,8 @@ int serve_next(struct serve *s, int fd, const char **ret_generation, struct err 
 {
 	if (bundle_take(fd, &s->next.bundle, err) < 0)
 		return -1;
-	if (build_next(s, err) < 0) {
+	if (build_next(s, err) < 0 ||
+	    successor_write(&s->next.config.proxy, &s->successor, err) < 0) {
 		serve_forget(s);
 		return -1;
 	}
@@ -90,6 +92,7 @@ int serve_next(struct serve *s, int fd, const char **ret_generation, struct err 
 
 void serve_switch(struct serve *s)
 {
+	bundle_close(&s->successor);
 	unload(s->loaded);
 	*s->loaded = s->next;
 	s->next = (struct loaded){.bundle = {.fd = -1}};
@@ -98,5 +101,6 @@ void serve_switch(struct serve *s)
 
 void serve_forget(struct serve *s)
 {
+	bundle_close(&s->successor);
 	unload(&s->next);
 }

@@ -170,12 +170,18 @@ static void start_missing(struct supervisor *s)
 
 /* --- ending --- */
 
-void supervisor_tell(struct process *p, char word)
+static void send_word(struct process *p, char word, int fd)
 {
 	struct err err = {0};
 
-	if (p->control >= 0 && io_send_fds(p->control, word, NULL, 0, &err) < 0 && err.sys != EPIPE)
+	if (p->control >= 0 && io_send_fds(p->control, word, &fd, fd >= 0, &err) < 0 &&
+	    err.sys != EPIPE)
 		kill(p->pid, SIGKILL);
+}
+
+void supervisor_tell(struct process *p, char word)
+{
+	send_word(p, word, -1);
 }
 
 static void tell_to_finish(struct process *p)
@@ -302,7 +308,7 @@ void supervisor_move(struct supervisor *s, struct process *from, struct process 
 	*from = (struct process){.role = ROLE_WORKER, .control = -1, .restarts = to->restarts};
 }
 
-void supervisor_let_go(struct supervisor *s)
+void supervisor_let_go(struct supervisor *s, int bundle)
 {
 	for (size_t i = 0; i < s->conf->workers; i++) {
 		struct process *to = free_place(s);
@@ -312,7 +318,7 @@ void supervisor_let_go(struct supervisor *s)
 		assert(to);
 		supervisor_move(s, &s->workers[i], to);
 		to->leaving = true;
-		supervisor_tell(to, 'd');
+		send_word(to, 'd', bundle);
 	}
 }
 
@@ -328,7 +334,7 @@ static void replace_workers(struct supervisor *s)
 {
 	log_line("the engine sockets' groups changed: replacing the workers");
 	s->replace = false;
-	supervisor_let_go(s);
+	supervisor_let_go(s, -1);
 	supervisor_end_watcher(s);
 	for (size_t i = 0; i < s->conf->workers; i++)
 		s->workers[i].restarts++;

@@ -77,6 +77,7 @@ struct supervisor_conf {
 	 */
 	int (*next)(void *arg, int fd, const char **ret_generation, struct err *err);
 	void (*switch_to_next)(void *arg);
+	int (*next_bundle)(void *arg); /* descriptor of what next() took; stays the owner's */
 	void (*forget_next)(void *arg);
 
 	/*

@@ -97,9 +97,9 @@ bool supervisor_has_room(struct supervisor *s);
 
 /*
  * The serving workers accept nobody any more and get other places, where they serve
- * to its end what was begun.  There is room for them.
+ * to its end what was begun.  There is room for them.  bundle: what follows, or -1.
  */
-void supervisor_let_go(struct supervisor *s);
+void supervisor_let_go(struct supervisor *s, int bundle);
 
 /*
  * The watcher is to end; unless the gate stops, another one takes its place, under what is

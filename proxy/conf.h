@@ -7,6 +7,7 @@
 #define PROXY_CONF_H
 
 #include "backends/backend.h"
+#include "gate/base/err.h"
 #include "gate/base/hash.h"
 #include "gate/base/span.h"
 #include "proxy/certificate.h"
@@ -142,9 +143,17 @@ struct proxy_conf {
 	struct rates *rates;             /* shared by all workers; NULL: none are kept (`check`) */
 	struct quotas *quotas;           /* likewise */
 	struct updates *updates;         /* as rates */
-	const char *generation;          /* hash of the bundle */
-	const char *replaces; /* how the worker before this one was lost, for the log; "" or NULL:
-				 none was */
+	/*
+	 * Reads the configuration that follows this one, and takes the descriptor; *ret_kept is
+	 * what drop_next() gets when it is not needed any more.  NULL: streams are not judged
+	 * again.
+	 */
+	int (*read_next)(int bundle, const struct proxy_conf **ret, void **ret_kept,
+			 struct err *err);
+	void (*drop_next)(void *kept);
+	const char *generation; /* hash of the bundle */
+	const char *replaces;   /* how the worker before this one was lost, for the log; "" or NULL:
+				   none was */
 };
 
 extern const struct conf_limits conf_default_limits;

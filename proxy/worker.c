@@ -351,6 +351,10 @@ static void obey(struct worker *w, char tag, int *fds, size_t count)
 		w->stop_ms = tag == 's' ? w->loop.now_ms + STOP_PATIENCE_MS : UINT64_MAX;
 		connection_wind_down(w);
 	}
+	if (tag == 'd' && count == 1) {
+		streams_follow(w, fds[0]);
+		return;
+	}
 	if (tag == 'g' && !w->stopping)
 		begin(w);
 	if ((tag == 'a' || tag == 'r') && count == 1 && io_nonblock(fds[0], &err) == 0) {

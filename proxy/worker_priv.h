@@ -323,6 +323,9 @@ void tls_wire_close_all(struct worker *w);
 int connection_watch(struct listener *l, struct err *err); /* accepts callers from now on */
 void connection_accept_again(struct listener *l);          /* after a pause, if there was one */
 
+/* streams.c: the worker is replaced, by one with the rules of this bundle; takes it */
+void streams_follow(struct worker *w, int bundle);
+
 /* runtime.c */
 int runtime_inherit(struct worker *w, struct err *err);
 int runtime_add(struct worker *w, const struct runtime_row *row, int fd, struct err *err);
