@@ -56,8 +56,11 @@ static void unlink_look(struct look_inside *l)
 		l->next->prev = l->prev;
 }
 
-static void free_look(struct look_inside *l)
+/* Its memory goes with the next tick: whoever walks the list may stand on it. */
+static void end_look(struct look_inside *l)
 {
+	struct worker *w = l->worker;
+
 	unlink_look(l);
 	l->conn->looking = NULL;
 	if (l->up)
@@ -65,7 +68,18 @@ static void free_look(struct look_inside *l)
 	buf_fini(&l->body);
 	inside_unref(l->found);
 	arena_destroy(l->call.arena);
-	free(l);
+	*l = (struct look_inside){.next = w->looks_over};
+	w->looks_over = l;
+}
+
+void inside_sweep(struct worker *w)
+{
+	struct look_inside *l;
+
+	while ((l = w->looks_over) != NULL) {
+		w->looks_over = l->next;
+		free(l);
+	}
 }
 
 static bool is_same(const struct inside *a, const struct inside *b)
@@ -107,7 +121,7 @@ static void settle(struct look_inside *l, struct inside *in)
 	struct worker *w = l->worker;
 	struct exchange *x = c->exchange;
 
-	free_look(l);
+	end_look(l);
 	if (in)
 		in = held_against_the_first(c, in);
 	if (in)
@@ -507,7 +521,7 @@ bool inside_look(struct exchange *x)
 	l = new_look(c);
 	if (!l || !l->call.arena) {
 		if (l)
-			free_look(l);
+			end_look(l);
 		know(c, NULL); /* no memory: unknown */
 		return false;
 	}
@@ -518,7 +532,7 @@ bool inside_look(struct exchange *x)
 void inside_give_up(struct conn *c)
 {
 	if (c->looking)
-		free_look(c->looking);
+		end_look(c->looking);
 }
 
 /* A facts file's "caller": { "container": {...} }. */
@@ -575,4 +589,5 @@ void inside_tick(struct worker *w)
 			not_known(l, "it was not known in time", true);
 	}
 	pump(w);
+	inside_sweep(w);
 }

@@ -64,6 +64,7 @@ void inside_give_up(struct conn *c); /* nobody waits for it any more */
 bool inside_answer(struct worker *w, uint64_t ticket, struct span answer); /* false: none of ours */
 void inside_resolver_lost(struct worker *w);
 void inside_tick(struct worker *w);
+void inside_sweep(struct worker *w); /* memory of looks that have ended */
 
 /* inside_recent.c: what the engine said a moment ago; keep: takes a reference of its own */
 struct inside *inside_recent(const struct worker *w, const void *listener, const char *id);

@@ -244,6 +244,7 @@ void worker_close(struct worker *w)
 	tls_wire_close_all(w);
 	for (size_t i = 0; w->listeners && i < w->conf->listener_count; i++)
 		tls_server_close(w->listeners[i].tls);
+	inside_sweep(w);
 	inside_drop_recent(w);
 	exchange_free_spare(w);
 	for (size_t i = 0; w->services && i < w->conf->backend_count; i++) {

@@ -242,6 +242,7 @@ struct worker {
 	size_t runtime_count;          /* of these, without those that have ended */
 	bool listening;                /* was told to go, and not yet to stop */
 	struct look_inside *looks;     /* the newest first */
+	struct look_inside *looks_over;
 	bool pumping;
 	struct inside_slot inside_recent[INSIDE_RECENT_MAX];
 	struct exchange *exchanges;
