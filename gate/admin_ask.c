@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define PIECE 4096
+#define PIECE     4096
+#define LIMIT_MS  20000
+#define RELOAD_MS 160000 /* above all that the gate itself waits for */
 
 static int read_answer(int fd, struct buf *ret, struct err *err)
 {
@@ -48,15 +50,15 @@ static int send_request(int fd, enum admin_verb verb, const struct jv *args, str
 	return rc;
 }
 
-int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *args,
-		   unsigned limit_ms, struct arena *a, struct jv *ret, struct err *err)
+int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *args, struct arena *a,
+		   struct jv *ret, struct err *err)
 {
 	auto_fd int fd = -1;
 	enum jv_fault fault;
 	struct buf text;
 	int rc;
 
-	if (listen_connect(socket, limit_ms, &fd, err) < 0 ||
+	if (listen_connect(socket, verb == VERB_reload ? RELOAD_MS : LIMIT_MS, &fd, err) < 0 ||
 	    send_request(fd, verb, args, a, err) < 0)
 		return -1;
 	buf_init(&text, ADMIN_ANSWER_MAX);

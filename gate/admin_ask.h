@@ -9,8 +9,8 @@
 #include "gate/command.h"
 
 /* args: an object, or NULL.  *ret: the whole answer.  -1: nobody answered as the gate does. */
-int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *args,
-		   unsigned limit_ms, struct arena *a, struct jv *ret, struct err *err);
+int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *args, struct arena *a,
+		   struct jv *ret, struct err *err);
 
 /* --socket, or what the configuration says; it lives in the arena.  NULL: it does not load. */
 const char *admin_socket_of(const struct args *args, struct arena *a, struct err *err);

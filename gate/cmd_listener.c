@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define ARENA_MAX ((size_t)8 << 20)
-#define LIMIT_MS  20000
 
 /* "90", "90s", "30m", "8h", "7d"; 0: it is none of these. */
 static int64_t seconds_of(const char *text)
@@ -119,7 +118,7 @@ static int ask(const struct args *args, enum admin_verb verb, const struct jv *g
 	const struct jv *shown;
 	struct jv answer;
 
-	if (!socket || admin_ask_gate(socket, verb, given, LIMIT_MS, a, &answer, &err) < 0)
+	if (!socket || admin_ask_gate(socket, verb, given, a, &answer, &err) < 0)
 		return command_failed(&err);
 	shown = jv_get(&answer, key);
 	if (args->json)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define ARENA_MAX ((size_t)8 << 20)
-#define LIMIT_MS  160000 /* above all that the gate itself waits for */
 
 static const struct jv *member(const struct jv *of, const char *key)
 {
@@ -56,7 +55,7 @@ static int reload(const struct args *args, struct arena *a)
 		fputs("not reloaded; if the gate runs, the old rules stay in force\n", stderr);
 		return command_failed(&err);
 	}
-	if (admin_ask_gate(socket, VERB_reload, NULL, LIMIT_MS, a, &answer, &err) < 0) {
+	if (admin_ask_gate(socket, VERB_reload, NULL, a, &answer, &err) < 0) {
 		err_wrap(&err, "the gate does not answer");
 		return command_failed(&err);
 	}

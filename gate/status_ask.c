@@ -2,14 +2,12 @@
 
 #include "gate/admin_ask.h"
 
-#define LIMIT_MS 5000
-
 int status_ask(const char *socket, struct arena *a, struct jv *ret, struct err *err)
 {
 	struct jv answer;
 	const struct jv *status;
 
-	if (admin_ask_gate(socket, VERB_status, NULL, LIMIT_MS, a, &answer, err) < 0)
+	if (admin_ask_gate(socket, VERB_status, NULL, a, &answer, err) < 0)
 		return -1;
 	if (!jv_true(&answer, "ok"))
 		return err_set(err, ERR_INPUT, "%s: %s", jv_str(&answer, "reason", "?"),
