@@ -18,9 +18,10 @@
 #define CONNECTIONS_MAX 16
 #define WORDS_MAX       256
 #define TURN_MS         50
+#define FOLDER_MAX      96 /* a socket's path has at most 107 bytes */
 
 struct stub {
-	char folder[64], path[80];
+	char folder[FOLDER_MAX], path[FOLDER_MAX + 2];
 	int listener;
 	pid_t client;
 	int status; /* of the client, once it has ended */
@@ -205,8 +206,9 @@ static int start(struct stub *s, const char *const *words, size_t count, struct 
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	const char *tmp = getenv("TMPDIR");
 
-	snprintf(s->folder, sizeof(s->folder), "%.32s/sallyport-XXXXXX",
-		 tmp && *tmp ? tmp : "/tmp");
+	if (!tmp || !*tmp || strlen(tmp) > FOLDER_MAX - sizeof("/sallyport-XXXXXX"))
+		tmp = "/tmp";
+	snprintf(s->folder, sizeof(s->folder), "%s/sallyport-XXXXXX", tmp);
 	if (!mkdtemp(s->folder)) {
 		s->folder[0] = 0;
 		return err_sys(err, "make a folder for a socket");
