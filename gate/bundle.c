@@ -177,6 +177,10 @@ static int parse_pieces(struct span rest, struct arena *a, struct config *ret, s
 				return -1;
 			continue;
 		}
+		if (span_is(name, BUNDLE_ORIGIN)) {
+			ret->proxy.rules_origin = arena_strndup(a, text.at, text.len);
+			continue;
+		}
 		if (count == BUNDLE_SOURCES_MAX)
 			return damaged(err);
 		rules[count].name = arena_strndup(a, name.at, name.len);

@@ -11,7 +11,8 @@
  *	name, text.  The first piece is the configuration's tree as JSON, under the
  *	file's path; the others are files of profiles, and, under their absolute paths,
  *	what else the configuration names (config.h: files).  One without a name holds the
- *	names of the profiles, a line each.
+ *	names of the profiles, a line each; that of the name BUNDLE_ORIGIN says which signed
+ *	bundles the files of profiles are from.
  *
  * What the configuration names is read by a child of its own, in which no Lua runs.  What callers'
  *TLS needs is in bundles that are served, not in those that other commands make: whoever may read
@@ -30,7 +31,8 @@
 #define BUNDLE_SOURCE_MAX  ((size_t)256 << 10) /* bytes of one file of profiles */
 #define BUNDLE_SOURCES_MAX 256
 #define BUNDLE_FILE_MAX    ((size_t)256 << 10) /* bytes of a key, or a file of certificates */
-#define BUNDLE_MAX         ((size_t)16 << 20)  /* bytes in all */
+#define BUNDLE_ORIGIN      "=origin"
+#define BUNDLE_MAX         ((size_t)16 << 20) /* bytes in all */
 
 struct bundle {
 	int fd;           /* sealed; -1: none */

@@ -1,10 +1,12 @@
 /* bundle_read.c - the children that read configuration and rules. */
 #include "gate/bundle.h"
 
+#include "audit/signed.h"
 #include "gate/base/auto.h"
 #include "gate/base/io.h"
 #include "gate/base/nearest.h"
 #include "gate/config_priv.h"
+#include "gate/pack.h"
 #include "gate/privs.h"
 #include "gate/profile_folder.h"
 #include "rules/engine.h"
@@ -27,6 +29,7 @@
 
 #define ARENA_MAX   ((size_t)64 << 20)
 #define PATIENCE_MS 20000 /* for one child */
+#define PACKS_MAX   16
 #define NOBODY      65534 /* where the user nobody does not exist */
 
 /* What a child does: load() may open files; work() runs when nothing can be opened any more. */
@@ -40,6 +43,8 @@ struct reader {
 	struct config config; /* second child */
 	struct rule_source sources[BUNDLE_SOURCES_MAX];
 	size_t source_count;
+	struct pack *packs[PACKS_MAX]; /* where sources came from, for the record */
+	size_t pack_count;
 	bool to_serve; /* third child */
 };
 
@@ -106,6 +111,53 @@ static int add_source(struct reader *r, const char *path, struct err *err)
 	return 0;
 }
 
+/* Files of a signed bundle: only what one of the keys has signed is taken. */
+static int add_pack(struct reader *r, const char *path, struct span text, struct err *err)
+{
+	struct pack *pack = arena_take(r->arena, sizeof(*pack));
+	char *copy = arena_take(r->arena, text.len);
+
+	if (!pack || !copy)
+		return err_set(err, ERR_LIMIT, "%s: the profiles are too large", path);
+	memcpy(copy, text.at, text.len);
+	if (signed_init(err) < 0 || pack_read((struct span){copy, text.len}, r->config.rule_keys,
+					      r->arena, pack, err) < 0) {
+		err->kind = ERR_CONFIG;
+		return err_wrap(err, "%s", path);
+	}
+	for (size_t i = 0; i < pack->file_count; i++) {
+		if (r->source_count == BUNDLE_SOURCES_MAX)
+			return err_set(err, ERR_LIMIT,
+				       "%s: there are more than %d files of profiles", path,
+				       BUNDLE_SOURCES_MAX);
+		r->sources[r->source_count++] = pack->files[i];
+	}
+	if (r->pack_count < PACKS_MAX)
+		r->packs[r->pack_count++] = pack;
+	return 0;
+}
+
+/* One file of profiles, or a bundle of them. */
+static int add_file(struct reader *r, const char *path, struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	if (io_read_file(path, PACK_MAX, &text, err) < 0)
+		return -1;
+	if (pack_is(buf_span(&text)))
+		rc = add_pack(r, path, buf_span(&text), err);
+	else if (r->config.only_signed)
+		rc = err_set(err, ERR_CONFIG,
+			     "%s: rules { signed = true } takes bundles alone: see 'sallyport help "
+			     "bundle build'",
+			     path);
+	else
+		rc = add_source(r, path, err);
+	buf_fini(&text);
+	return rc;
+}
+
 static int is_lua(const struct dirent *d)
 {
 	size_t len = strlen(d->d_name);
@@ -123,8 +175,12 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 static int add_folder(struct reader *r, const char *folder, struct err *err)
 {
 	struct dirent **list;
-	int count = scandir(folder, &list, is_lua, by_name), rc = 0;
+	int count, rc = 0;
 
+	if (r->config.only_signed)
+		return err_set(err, ERR_CONFIG,
+			       "%s: rules { signed = true } takes bundles, no folders", folder);
+	count = scandir(folder, &list, is_lua, by_name);
 	if (count < 0)
 		return err_sys(err, "read the folder %s", folder);
 	for (int i = 0; i < count; i++) {
@@ -155,7 +211,7 @@ static int load_sources(struct reader *r, struct err *err)
 
 		if (stat(path, &st) < 0)
 			return err_sys(err, "%s: profiles: %s", r->path, path);
-		rc = S_ISDIR(st.st_mode) ? add_folder(r, path, err) : add_source(r, path, err);
+		rc = S_ISDIR(st.st_mode) ? add_folder(r, path, err) : add_file(r, path, err);
 		if (rc < 0)
 			return err_wrap(err, "%s: profiles", r->path);
 	}
@@ -205,6 +261,28 @@ static void put_names(const struct engine *eng, struct buf *out)
 	buf_fini(&names);
 }
 
+/* "acme-rules of 2026-..., commit ..., by ann, approved by bob, SEC-12, signed by acme" */
+static void put_origin(const struct reader *r, struct buf *out)
+{
+	struct buf text;
+
+	buf_init(&text, BUNDLE_MAX);
+	for (size_t i = 0; i < r->pack_count; i++) {
+		const struct pack_origin *o = &r->packs[i]->origin;
+
+		buf_printf(&text,
+			   "%sbundle %.100s of %.40s, commit %.80s, author %.80s, approver %.80s, "
+			   "ticket %.80s, signed by %.*s",
+			   i ? "; " : "", *o->name ? o->name : "-", o->made,
+			   *o->commit ? o->commit : "-", *o->author ? o->author : "-",
+			   *o->approver ? o->approver : "-", *o->ticket ? o->ticket : "-",
+			   SPAN_FMT(r->packs[i]->signer));
+	}
+	if (r->pack_count)
+		bundle_put(out, span_of(BUNDLE_ORIGIN), buf_span(&text));
+	buf_fini(&text);
+}
+
 static int work_rules(struct reader *r, struct buf *out, struct err *err)
 {
 	struct engine *eng =
@@ -216,6 +294,7 @@ static int work_rules(struct reader *r, struct buf *out, struct err *err)
 	rc = check_profiles(eng, r, err);
 	buf_put(out, r->first.text.at, r->first.text.len);
 	put_names(eng, out);
+	put_origin(r, out);
 	engine_close(eng);
 	for (size_t i = 0; i < r->source_count; i++)
 		bundle_put(out, span_of(r->sources[i].name), r->sources[i].text);

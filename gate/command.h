@@ -41,7 +41,10 @@ struct args {
 	const char *owner, *filter, *kind, *backend; /* adopt */
 	bool dry_run;
 
-	const char *socket, *path, *lifetime, *name, *group, *mode; /* listener; socket: who asks it */
+	const char *socket, *path, *lifetime, *name, *group,
+		*mode;                                         /* listener; socket: who asks it */
+	const char *out, *commit, *author, *approver, *ticket; /* bundle */
+
 	const char *clients, *dir; /* init */
 	bool from_env;
 };

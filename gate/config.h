@@ -62,6 +62,8 @@ struct config {
 	const char *const *profile_names; /* those that are loaded; NULL at the end, or NULL */
 	unsigned workers;                 /* 0: one a processor */
 	const char *const *profile_paths; /* absolute; NULL at the end */
+	const char *const *rule_keys;     /* of signed bundles; NULL at the end */
+	bool only_signed;                 /* rules come from such bundles alone */
 	const char *status_socket;        /* beside the first listener */
 	/* What is named beside profiles (keys, certificates): its text comes with the bundle. */
 	struct conf_file **files;

@@ -1,3 +1,4 @@
+#include "audit/signed.h"
 #include "gate/config_priv.h"
 
 #include "gate/base/nearest.h"
@@ -695,13 +696,41 @@ static int build_profiles(struct building *b, struct err *err)
 	return 0;
 }
 
+static int build_rules(struct building *b, struct err *err)
+{
+	struct config_entry e = {.value = NULL};
+	const struct jv *keys;
+	const char **list;
+	size_t count;
+
+	config_entry_at(b->entries, b->path, "rules", 0, &e);
+	keys = jv_get(e.value, "keys");
+	count = keys && keys->kind == JV_ARRAY ? keys->count : 0;
+	b->to->only_signed = jv_true(e.value, "signed");
+	list = arena_take(b->arena, (count + 1) * sizeof(*list));
+	if (!list)
+		return no_memory(b, err);
+	for (size_t i = 0; i < count; i++) {
+		if (!signed_key_is_valid(keys->items[i].str))
+			return config_wrong(
+				&e, err,
+				"keys: '%.60s' is no key that 'sallyport bundle key' prints",
+				keys->items[i].str.at);
+		list[i] = keys->items[i].str.at;
+	}
+	if (b->to->only_signed && !count)
+		return config_wrong(&e, err, "signed = true needs the keys that sign");
+	b->to->rule_keys = list;
+	return 0;
+}
+
 int config_build(const struct jv *entries, const char *path, struct arena *a, struct config *ret,
 		 struct err *err)
 {
 	static int (*const parts[])(struct building *, struct err *) = {
-		build_log,       build_own,         build_users,
-		build_admin,     build_backends,    build_identities,
-		build_listeners, build_own_sockets, build_profiles,
+		build_log,      build_own,        build_users,     build_admin,
+		build_backends, build_identities, build_listeners, build_own_sockets,
+		build_profiles, build_rules,
 	};
 	struct config out;
 	struct building b = {entries, path, a, &out};

@@ -151,9 +151,10 @@ struct proxy_conf {
 	int (*read_next)(int bundle, const struct proxy_conf **ret, void **ret_kept,
 			 struct err *err);
 	void (*drop_next)(void *kept);
-	const char *generation; /* hash of the bundle */
-	const char *replaces;   /* how the worker before this one was lost, for the log; "" or NULL:
-				   none was */
+	const char *generation;   /* hash of the bundle */
+	const char *rules_origin; /* which signed bundles the rules are from; NULL: none */
+	const char *replaces; /* how the worker before this one was lost, for the log; "" or NULL:
+				 none was */
 };
 
 extern const struct conf_limits conf_default_limits;

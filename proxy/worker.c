@@ -286,6 +286,8 @@ static void tell_beginning(struct worker *w)
 	for (size_t i = 0; engine_profile_at(w->rules, i); i++)
 		buf_printf(&text, " %s:%.12s", profile_name(engine_profile_at(w->rules, i)),
 			   profile_hash(engine_profile_at(w->rules, i)));
+	if (w->conf->rules_origin)
+		buf_printf(&text, "; %s", w->conf->rules_origin);
 	buf_put(&text, "", 1);
 	worker_tell(w, RECORD_POLICY_LOAD, buf_span(&text).at);
 	buf_fini(&text);

@@ -118,6 +118,25 @@ if grep -q prune "$dir/out"; then echo "a client goes on after it was refused"; 
 expect 2 "asked the engine for nothing" explain $judged -- python3 "$dir/client.py" ping
 expect 2 "cannot be run: is it installed" explain $judged -- "$dir/no-client" run
 expect 2 "No such file" check $judged -- "$dir/no-request"
+# Signed bundles of rules.
+expect 0 "rules { signed = true, keys" bundle key acme --out "$dir/acme.key"
+public=$(sed -n 's/.*keys = { "\(.*\)" } }/\1/p' "$dir/out")
+expect 2 "File exists" bundle key acme --out "$dir/acme.key"
+expect 2 "without '+' and spaces" bundle key "a b" --out "$dir/none.key"
+expect 0 "1 files" bundle build --key "$dir/acme.key" --out "$dir/rules.bundle" --author ann --ticket SEC-1 "$dir/profiles"
+expect 0 "^author *ann" bundle verify --key "$public" "$dir/rules.bundle"
+expect 0 '"ticket":"SEC-1"' bundle verify --json --key "$public" "$dir/rules.bundle"
+sed 's/operations/operationz/' "$dir/rules.bundle" > "$dir/changed.bundle"
+expect 1 "reader.lua is not what was signed" bundle verify --key "$public" "$dir/changed.bundle"
+expect 2 "no public key" bundle verify --key "$dir/acme.key" "$dir/rules.bundle"
+mkdir "$dir/wrong"; echo 'return profile "x" { operations = { "reed" } }' > "$dir/wrong/x.lua"
+expect 2 "reed" bundle build --key "$dir/acme.key" --out "$dir/wrong.bundle" "$dir/wrong"
+expect 2 "holds no secret key" bundle build --key "$dir/profiles/reader.lua" --out "$dir/wrong.bundle" "$dir/profiles"
+sed -e "s|profiles { \"profiles\" }|rules { signed = true, keys = { \"$public\" } }; profiles { \"rules.bundle\" }|" "$dir/gate.lua" > "$dir/signed.lua"
+expect 0 "^reader " profile list --config "$dir/signed.lua"
+sed -e 's|rules.bundle|changed.bundle|' "$dir/signed.lua" > "$dir/unsigned.lua"
+expect 2 "is not what was signed" profile list --config "$dir/unsigned.lua"
+
 [ -z "$(find "$dir" -name 'sallyport-??????')" ] || { echo "a socket is left behind"; failed=1; }
 
 exit $failed

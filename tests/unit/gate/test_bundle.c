@@ -1,6 +1,8 @@
 /* Configuration and rules come through children that give everything up, into memory that nobody
  * can change. */
+#include "audit/signed.h"
 #include "gate/bundle.h"
+#include "gate/pack.h"
 #include "gate/serve.h"
 #include "tests/unit/check.h"
 
@@ -260,6 +262,82 @@ static void pieces_come_back(void **state)
 	buf_fini(&out);
 }
 
+/* A bundle of rules that a key has signed, and who made it. */
+static void put_pack(const char *name, const char *secret)
+{
+	static const struct pack_origin origin = {"acme", "now", "abc", "ann", "bob", "S-1"};
+	static const struct rule_source file = {"p.lua",
+						{PROFILE("strict"), sizeof(PROFILE("strict")) - 1}};
+	struct err err = {0};
+	struct buf out;
+
+	buf_init(&out, PACK_MAX);
+	CHECK_INT(name, 0, pack_write(&origin, &file, 1, span_of(secret), &out, &err));
+	buf_put(&out, "", 1);
+	put(name, buf_span(&out).at);
+	buf_fini(&out);
+}
+
+static void only_what_a_key_has_signed_is_taken(void **state)
+{
+	char secret[SIGNED_KEY_MAX], key[SIGNED_KEY_MAX], secret_2[SIGNED_KEY_MAX],
+		key_2[SIGNED_KEY_MAX], config[2048], path[128];
+	struct err unheard = {0};
+	const struct {
+		const char *before, *behind, *profiles, *want; /* the key stands between */
+	} rows[] = {
+		{"keys = { '", "' }", "'r.bundle'", ""},
+		{"keys = { '", "' }", "'r.bundle', 'other.lua'", ""},
+		{"signed = true, keys = { '", "' }", "'r.bundle'", ""},
+		{"signed = true, keys = { '", "' }", "'r.bundle', 'other.lua'",
+		 "other.lua: rules { signed = true } takes bundles alone"},
+		{"signed = true, keys = { '", "' }", "'r.bundle', 'profiles'",
+		 "rules { signed = true } takes bundles, no folders"},
+		{"keys = { '", "' }", "'foreign.bundle'",
+		 "foreign.bundle: none of the known keys has signed it"},
+		{"signed = false --", "\n", "'r.bundle'",
+		 "r.bundle: none of the known keys has signed it"},
+		{"signed = true --", "\n", "'r.bundle'", "signed = true needs the keys that sign"},
+		{"keys = { 'x", "' }", "'r.bundle'",
+		 "is no key that 'sallyport bundle key' prints"},
+	};
+
+	(void)state;
+	CHECK_INT("keys", 0, signed_init(&unheard));
+	CHECK_INT("key", 0, signed_key_make("acme", secret, key, &unheard));
+	CHECK_INT("another", 0, signed_key_make("acme", secret_2, key_2, &unheard));
+	put_pack("r.bundle", secret);
+	put_pack("foreign.bundle", secret_2);
+	put("other.lua", PROFILE("other"));
+	put("profiles/x.lua", PROFILE("x"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct err err = {0};
+		struct loaded l;
+		char rules[512];
+
+		snprintf(rules, sizeof(rules), "%s%s%s", rows[i].before, key, rows[i].behind);
+		snprintf(config, sizeof(config), GOOD "rules { %s }\nprofiles { %s }\n", rules,
+			 rows[i].profiles);
+		put("gate.lua", config);
+		if (load(in_dir("gate.lua", path), &l, &err) == 0) {
+			CHECK_STR(config, "", rows[i].want);
+			CHECK_STR("origin",
+				  "bundle acme of now, commit abc, author ann, approver bob, "
+				  "ticket S-1, signed by acme",
+				  l.config.proxy.rules_origin);
+			unload(&l);
+		} else {
+			CHECK_INT(err.msg, 1,
+				  *rows[i].want && strstr(err.msg, rows[i].want) != NULL);
+		}
+	}
+	drop("gate.lua");
+	drop("r.bundle");
+	drop("foreign.bundle");
+	drop("other.lua");
+	drop("profiles/x.lua");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +347,7 @@ int main(void)
 		cmocka_unit_test(mistakes_are_named),
 		cmocka_unit_test(damaged_bundles_are_refused),
 		cmocka_unit_test(pieces_come_back),
+		cmocka_unit_test(only_what_a_key_has_signed_is_taken),
 	};
 
 	jv_init();
