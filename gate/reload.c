@@ -204,9 +204,10 @@ static size_t ready_workers(const struct supervisor *s)
 /* The old workers accept nobody any more, and then the new ones begin. */
 static void switch_over(struct supervisor *s)
 {
-	supervisor_let_go(s,
-			  s->conf->next_bundle(s->conf->arg)); /* what is left of each place is how
-								  often it was started again */
+	int bundle = s->conf->next_bundle ? s->conf->next_bundle(s->conf->arg) : -1;
+
+	supervisor_let_go(
+		s, bundle); /* what is left of each place is how often it was started again */
 	memcpy(s->generation, s->reload.generation, GENERATION_MAX);
 	s->conf->switch_to_next(s->conf->arg);
 	for (size_t i = 0; i < s->conf->workers; i++) {

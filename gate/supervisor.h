@@ -77,7 +77,8 @@ struct supervisor_conf {
 	 */
 	int (*next)(void *arg, int fd, const char **ret_generation, struct err *err);
 	void (*switch_to_next)(void *arg);
-	int (*next_bundle)(void *arg); /* descriptor of what next() took; stays the owner's */
+	int (*next_bundle)(void *arg); /* of what next() took, a descriptor that stays the owner's;
+					  NULL: none */
 	void (*forget_next)(void *arg);
 
 	/*
