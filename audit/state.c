@@ -1,8 +1,9 @@
 #include "audit/state.h"
 
+#include "gate/base/shared.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
 struct audit_state {
 	_Atomic uint32_t stage;
@@ -22,13 +23,7 @@ const char *audit_stage_name(enum audit_stage s)
 
 struct audit_state *audit_state_create(struct err *err)
 {
-	struct audit_state *s =
-		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (s != MAP_FAILED)
-		return s;
-	err_sys(err, "make the table for the log's state");
-	return NULL;
+	return shared_create(sizeof(struct audit_state), -1, "the table for the log's state", err);
 }
 
 void audit_state_set(struct audit_state *s, enum audit_stage stage)

@@ -5,6 +5,7 @@
 #include "gate/admin_sockets.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
+#include "gate/base/shared.h"
 #include "gate/resolver.h"
 #include "gate/successor.h"
 #include "gate/supervisor.h"
@@ -35,6 +36,13 @@ static int begin(const struct serve *s, enum role role, struct err *err)
 	if (privs_become(role, s->root ? &s->ids[role] : NULL, err) < 0)
 		return -1;
 	return role == ROLE_AUDITOR ? 0 : die_with_parent(s, err);
+}
+
+/* Of what processes have in common it needs this one, or none; workers and the watcher need most.
+ */
+static void keep_table(const void *own)
+{
+	shared_keep(&own, 1);
 }
 
 static void allow_for(const struct proxy_conf *conf)
@@ -107,6 +115,7 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 
 	if (begin(s, ROLE_AUDITOR, err) < 0)
 		return -1;
+	keep_table(s->audit_state);
 	bundle_unmap(&s->loaded->bundle);
 	conf.accept_damage = s->accept_damage;
 	conf.state = s->audit_state;
@@ -132,6 +141,7 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 static int run_resolver(const struct serve *s, int control, struct err *err)
 {
 	bundle_unmap(&s->loaded->bundle);
+	keep_table(NULL);
 	if (begin(s, ROLE_RESOLVER, err) < 0 || privs_filter(ROLE_RESOLVER, err) < 0 ||
 	    io_send_fds(control, 'y', NULL, 0, err) < 0)
 		return -1;
@@ -148,6 +158,7 @@ static int run_admin(const struct serve *s, int control, struct err *err)
 				  .metrics = s->metrics};
 
 	bundle_unmap(&s->loaded->bundle);
+	keep_table(s->metrics);
 	if (begin(s, ROLE_ADMIN, err) < 0 || privs_filter(ROLE_ADMIN, err) < 0)
 		return -1;
 	return admin_run(&conf, control);
@@ -159,6 +170,7 @@ static int run_reader(const struct serve *s, int control, struct err *err)
 	struct bundle bundle;
 	struct err unheard = {0};
 
+	keep_table(NULL);
 	if (die_with_parent(s, err) < 0 || privs_read(err) < 0)
 		return -1;
 	if (bundle_read_to_serve(s->loaded->config.path, &bundle, err) == 0)

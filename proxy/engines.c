@@ -1,12 +1,12 @@
 #include "proxy/engines.h"
 
 #include "gate/base/clock.h"
+#include "gate/base/shared.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct one {
 	_Atomic uint32_t state;
@@ -56,14 +56,11 @@ const char *engine_state_text(enum engine_state s)
 
 struct engines *engines_create(size_t count, struct err *err)
 {
-	struct engines *e = mmap(NULL, sizeof(*e) + count * sizeof(struct one),
-				 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct engines *e = shared_create(sizeof(*e) + count * sizeof(struct one), -1,
+					  "the table of engines", err);
 
-	if (e == MAP_FAILED) {
-		err_sys(err, "make the table of engines");
-		return NULL;
-	}
-	e->count = count;
+	if (e)
+		e->count = count;
 	return e;
 }
 

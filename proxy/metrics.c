@@ -2,11 +2,11 @@
 
 #include "audit/state.h"
 #include "gate/base/hash.h"
+#include "gate/base/shared.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define PROBES    64
 #define LABEL_MAX 248
@@ -39,13 +39,7 @@ static const struct {
 
 struct metrics *metrics_create(struct err *err)
 {
-	struct metrics *m =
-		mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (m != MAP_FAILED)
-		return m;
-	err_sys(err, "make the table of metrics");
-	return NULL;
+	return shared_create(sizeof(struct metrics), -1, "the table of metrics", err);
 }
 
 void metrics_add(struct metrics *m, enum metric which, uint64_t n)

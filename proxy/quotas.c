@@ -1,11 +1,12 @@
 #include "proxy/quotas.h"
 
+#include "gate/base/shared.h"
+
 #include <assert.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOCK_TRIES 100 /* of a millisecond */
@@ -42,13 +43,7 @@ struct sum {
 
 struct quotas *quotas_create(struct err *err)
 {
-	struct quotas *t =
-		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (t != MAP_FAILED)
-		return t;
-	err_sys(err, "make the table of quotas");
-	return NULL;
+	return shared_create(sizeof(struct quotas), -1, "the table of quotas", err);
 }
 
 uint64_t quota_key(const char *backend, const char *owner)

@@ -1,11 +1,11 @@
 #include "proxy/rates.h"
 
 #include "gate/base/hash.h"
+#include "gate/base/shared.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define TRIES  8
 #define PROBES 32 /* slots that a key may stand in */
@@ -23,13 +23,7 @@ struct rates {
 
 struct rates *rates_create(struct err *err)
 {
-	struct rates *t =
-		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (t != MAP_FAILED)
-		return t;
-	err_sys(err, "make the table of rates");
-	return NULL;
+	return shared_create(sizeof(struct rates), -1, "the table of rates", err);
 }
 
 /* Callers without a name are told apart by their user. */

@@ -2,13 +2,13 @@
 
 #include "gate/base/auto.h"
 #include "gate/base/hash.h"
+#include "gate/base/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ struct slot {
 	_Atomic int64_t until;  /* 0: free */
 	struct hash owner, key; /* of the caller; of caller, backend and name */
 	struct hash sum;        /* of key and text */
-	uint32_t len;
+	_Atomic uint32_t len;
 	char text[UPDATES_TEXT_MAX];
 };
 
@@ -70,16 +70,9 @@ struct updates *updates_create(const char *path, struct err *err)
 		if (fd < 0)
 			return NULL;
 	}
-	t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
-		 fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
-	if (t == MAP_FAILED) {
-		err_sys(err, "make the table of updates");
+	t = shared_create(sizeof(*t), fd, "the table of updates", err);
+	if (t && (t->magic != MAGIC || t->size != sizeof(*t)) && start_afresh(t, err) < 0)
 		return NULL;
-	}
-	if ((t->magic != MAGIC || t->size != sizeof(*t)) && start_afresh(t, err) < 0) {
-		munmap(t, sizeof(*t));
-		return NULL;
-	}
 	return t;
 }
 
@@ -143,7 +136,7 @@ static void fill(struct slot *s, const struct hash *owner, const struct hash *ke
 {
 	s->owner = *owner;
 	s->key = *key;
-	s->len = (uint32_t)text.len;
+	atomic_store(&s->len, (uint32_t)text.len);
 	memcpy(s->text, text.at, text.len);
 	s->sum = sum_of(key, text.at, text.len);
 	atomic_store(&s->until, until);
@@ -202,7 +195,7 @@ bool updates_put(struct updates *t, const struct updates_key *key, struct span t
 static bool read_slot(const struct slot *s, const struct hash *key, int64_t now, struct buf *ret)
 {
 	uint64_t before = atomic_load(&s->turn);
-	size_t at = buf_len(ret), len = s->len;
+	size_t at = buf_len(ret), len = atomic_load(&s->len);
 	struct hash sum;
 
 	if (before % 2 || atomic_load(&s->until) <= now || !same(&s->key, key) ||

@@ -2,11 +2,11 @@
 
 #include "gate/base/clock.h"
 #include "gate/base/hash.h"
+#include "gate/base/shared.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define GENERATION_BYTES 80
 #define DECISION_BYTES   40
@@ -31,13 +31,7 @@ struct watched {
 
 struct watched *watched_create(struct err *err)
 {
-	struct watched *w =
-		mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (w != MAP_FAILED)
-		return w;
-	err_sys(err, "make the table for watchers");
-	return NULL;
+	return shared_create(sizeof(struct watched), -1, "the table for watchers", err);
 }
 
 enum watched_turn watched_take(struct watched *w, const char *generation)
@@ -135,6 +129,12 @@ void watched_ended(struct watched *w, const deed_ref *refs, bool sent, int http)
 	}
 }
 
+/* A text in the table, which somebody else wrote, ends within its field or is none. */
+static bool is_text(const char *field, size_t size, const char *text)
+{
+	return strlen(text) < size && strncmp(field, text, size) == 0;
+}
+
 static const char *key_of(const struct happening *h)
 {
 	if (h->effect == EFFECT_CREATE)
@@ -155,7 +155,7 @@ static bool fits(const struct deed *d, size_t backend, const struct happening *h
 	if (d->effect != h->effect || d->backend != backend || (!d->many && d->used) ||
 	    (!past && is_over(d, now_ms)) || d->at_ms > now_ms)
 		return false;
-	return *d->key ? strcmp(d->key, key_of(h)) == 0 : fits_any(h);
+	return *d->key ? is_text(d->key, sizeof(d->key), key_of(h)) : fits_any(h);
 }
 
 static struct deed *deed_at(struct watched *w, uint64_t back, uint64_t *ret_ref)
@@ -180,6 +180,7 @@ static void note_start(struct watched *w, size_t backend, const struct happening
 				       .many = true};
 
 	memcpy(decision, of->decision, sizeof(decision));
+	decision[sizeof(decision) - 1] = '\0';
 	watched_add(w, &text);
 }
 
@@ -209,7 +210,7 @@ bool watched_starts(const struct watched *w, size_t backend, const char *contain
 		const struct deed *d = &w->deeds[i];
 
 		if (d->ref && d->effect == EFFECT_START && d->backend == backend && !d->used &&
-		    !is_over(d, now_ms) && strcmp(d->key, container) == 0)
+		    !is_over(d, now_ms) && is_text(d->key, sizeof(d->key), container))
 			return true;
 	}
 	return false;

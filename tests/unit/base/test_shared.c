@@ -1,0 +1,99 @@
+/* A process has the tables that it keeps, with what stands in them, and no others. */
+#include "gate/base/shared.h"
+#include "tests/unit/check.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BYTES ((size_t)4096)
+
+static char *table(int fd)
+{
+	struct err err = {0};
+	char *t = shared_create(BYTES, fd, "the table", &err);
+
+	CHECK_STR("made", "", err.msg);
+	return t;
+}
+
+static bool is_mapped(void *at)
+{
+	return msync(at, BYTES, MS_ASYNC) == 0;
+}
+
+static void what_is_not_kept_is_out_of_reach(void **state)
+{
+	char *own = table(-1), *another = table(-1), *third = table(-1);
+	const void *keep[] = {NULL, own};
+
+	(void)state;
+	strcpy(own, "kept");
+	shared_keep(keep, 2);
+	CHECK_STR("kept", "kept", own);
+	CHECK_INT("another", 0, is_mapped(another));
+	CHECK_INT("third", 0, is_mapped(third));
+	shared_keep(NULL, 0);
+	CHECK_INT("own", 0, is_mapped(own));
+}
+
+static void children_share_it(void **state)
+{
+	char *own = table(-1);
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		const void *keep[] = {own};
+
+		shared_keep(keep, 1);
+		strcpy(own, "child");
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	CHECK_STR("seen", "child", own);
+	shared_keep(NULL, 0);
+}
+
+static void a_file_behind_it_is_what_it_was(void **state)
+{
+	FILE *f = tmpfile();
+	char *own;
+
+	(void)state;
+	fputs("before", f);
+	fflush(f);
+	CHECK_INT("room", 0, ftruncate(fileno(f), BYTES));
+	own = table(fileno(f));
+	CHECK_STR("read", "before", own);
+	own[0] = 'B';
+	shared_keep(NULL, 0);
+	rewind(f);
+	CHECK_INT("written", 'B', fgetc(f));
+	fclose(f);
+}
+
+static void what_cannot_be_made_is_told(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_null(shared_create(BYTES, 1 << 20, "the table of tests", &err));
+	CHECK_INT("names it", 0, strncmp(err.msg, "make the table of tests: ", 25));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_kept_is_out_of_reach),
+		cmocka_unit_test(children_share_it),
+		cmocka_unit_test(a_file_behind_it_is_what_it_was),
+		cmocka_unit_test(what_cannot_be_made_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
