@@ -206,8 +206,8 @@ static void switch_over(struct supervisor *s)
 {
 	int bundle = s->conf->next_bundle ? s->conf->next_bundle(s->conf->arg) : -1;
 
-	supervisor_let_go(
-		s, bundle); /* what is left of each place is how often it was started again */
+	/* What is left of each place is how often it was started again. */
+	supervisor_let_go(s, bundle);
 	memcpy(s->generation, s->reload.generation, GENERATION_MAX);
 	s->conf->switch_to_next(s->conf->arg);
 	for (size_t i = 0; i < s->conf->workers; i++) {
