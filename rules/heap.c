@@ -32,7 +32,7 @@ struct book {
 
 struct heap {
 	unsigned char *base;
-	size_t size;
+	size_t size, limit; /* of the mapping; of what may be in use */
 	unsigned char *image;
 	size_t image_bytes;
 };
@@ -64,6 +64,7 @@ struct heap *heap_open(size_t bytes, struct err *err)
 		return NULL;
 	}
 	h->base = base;
+	h->limit = h->size;
 	book_of(h)->used = round_up(sizeof(struct book), STEP);
 	book_of(h)->block_max = COARSE_MAX;
 	return h;
@@ -76,6 +77,11 @@ void heap_close(struct heap *h)
 	munmap(h->base, h->size);
 	free(h->image);
 	free(h);
+}
+
+void heap_set_limit(struct heap *h, size_t bytes)
+{
+	h->limit = bytes < h->size ? bytes : h->size;
 }
 
 void heap_set_block_max(struct heap *h, size_t bytes)
@@ -136,7 +142,7 @@ static void *take(struct heap *h, size_t bytes)
 	block = b->free[cls];
 	if (block) {
 		b->free[cls] = block->next;
-	} else if (size > h->size - b->used) {
+	} else if (size > h->limit || b->used > h->limit - size) {
 		b->spent = true;
 		return NULL;
 	} else {

@@ -30,6 +30,9 @@ void heap_close(struct heap *h); /* NULL is allowed */
 /* A lua_Alloc; heap is a struct heap. */
 void *heap_alloc(void *heap, void *block, size_t old_bytes, size_t new_bytes);
 
+/* How much may be in use, less than the whole: tests fail each growth in turn. */
+void heap_set_limit(struct heap *h, size_t bytes);
+
 void heap_set_block_max(struct heap *h, size_t bytes);
 
 /* Whether a growth was refused since the heap was opened or restored. */
