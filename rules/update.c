@@ -398,6 +398,23 @@ static bool has_equal(const struct comparing *c, size_t first, const struct jv *
 	return false;
 }
 
+/* part: where in the entry it is not as any was before; what it is of stands in one of these. */
+static void not_there_before(const struct comparing *c, const struct update_row *row,
+			     const struct jv *entry, const char *part)
+{
+	const struct jv *now = value_at(entry, part), *of = jv_get(entry, "source");
+	const char *field = jv_str(entry, "field", row->path);
+	char text[400];
+
+	of = of ? of : jv_get(entry, "value");
+	snprintf(text, sizeof(text),
+		 "the container that is replaced had no such entry%s%.60s%s%.100s",
+		 of && of != now ? " with " : "", of && of != now ? part : "",
+		 of && of != now ? " = " : "", of && of != now ? as_text(c, now) : "");
+	add(c, REASON_update_looser, field, as_text(c, of ? of : now), kept(c, text, strlen(text)))
+		->hint = row->hint;
+}
+
 static void compare_list(const struct comparing *c, size_t first, bool each)
 {
 	const char *path = update_rows[first].path;
@@ -409,10 +426,7 @@ static void compare_list(const struct comparing *c, size_t first, bool each)
 
 		if (is_new_and_empty(one) || has_equal(c, first, old, one, &row))
 			continue;
-		add(c, REASON_update_looser, jv_str(one, "field", row->path),
-		    as_text(c, value_at(one, row->path + list_part(path) + 3)),
-		    "the container that is replaced had no such entry")
-			->hint = row->hint;
+		not_there_before(c, row, one, row->path + list_part(path) + 3);
 	}
 	for (size_t i = 0; each && old && old->kind == JV_ARRAY && i < old->count; i++)
 		if (!has_equal(c, first, now, &old->items[i], &row))
