@@ -25,6 +25,8 @@ return profile "devcontainer" {
 	networks = { "default" },
 	ports = { "127.0.0.1" },
 	labels = { "devcontainer.**", "vsch.**" },
-	limits = { memory = "8GiB", pids = 4096 },
+	-- No pids: the classic builder cannot limit them, so that with pids no Dockerfile
+	-- with a RUN would be built.  Without image.build above, pids = 4096 belongs here.
+	limits = { memory = "8GiB" },
 	harden = true,
 }
