@@ -731,9 +731,12 @@ static int unknown_setting(const struct place *at, struct span name, struct err 
 		if (settings[i].enforced)
 			buf_printf(&known, "%s%s", i ? ", " : "", settings[i].name);
 	}
-	err_set(err, ERR_CONFIG, "unknown setting \"%.40s\"%s%s%s; known: %.*s", name.at,
-		near.best ? ", the nearest is \"" : "", near.best ? near.best : "",
-		near.best ? "\"" : "", SPAN_FMT(buf_span(&known)));
+	if (near.best)
+		err_set(err, ERR_CONFIG, "unknown setting \"%.40s\", the nearest is \"%s\"",
+			name.at, near.best);
+	else
+		err_set(err, ERR_CONFIG, "unknown setting \"%.40s\"; known: %.*s", name.at,
+			SPAN_FMT(buf_span(&known)));
 	buf_fini(&known);
 	err_wrap(err, "%s:%d: profile \"%s\"", at->file, line_of(at, name.at), at->profile);
 	return -1;

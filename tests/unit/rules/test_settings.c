@@ -12,7 +12,7 @@ static void wrong_settings_do_not_load(void **state)
 		/* names */
 		{"image = { \"alpine\" }",
 		 "test.lua:3: profile \"p\": unknown setting \"image\", the nearest is "
-		 "\"images\"; known: doc, extends, isolation, "},
+		 "\"images\""},
 		{"capabilites = {}",
 		 "unknown setting \"capabilites\", the nearest is \"capabilities\""},
 		{"zzzzz = 1", "test.lua:3: profile \"p\": unknown setting \"zzzzz\"; known: doc, "},
