@@ -165,9 +165,21 @@ static int set_network(struct backend_call *call, struct jv value, struct err *e
 	return 0;
 }
 
-static void set_cpus(struct backend_call *call, struct jv value)
+/* Engines refuse a limit of more processors than the host has: all of them is what is meant then.
+ */
+static void cap_cpus(struct backend_call *call, struct jv *value)
 {
-	set_limit(call, "NanoCpus", value);
+	const struct docker_info *info = docker_state(call)->info;
+
+	if (info && info->cpus > 0 && info->cpus < 4096 && value->kind == JV_INT &&
+	    value->i > info->cpus * 1000000000)
+		*value = jv_int(info->cpus * 1000000000);
+}
+
+static void set_cpus(struct backend_call *call, struct jv *value)
+{
+	cap_cpus(call, value);
+	set_limit(call, "NanoCpus", *value);
 	set_limit(call, "CpuQuota", jv_int(0));
 	set_host(call, "CpuPeriod", jv_int(0));
 }
@@ -234,7 +246,7 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 		set_limit(call, "MemorySwap", c->value);
 		return 0;
 	case HARDEN_CPUS:
-		set_cpus(call, c->value);
+		set_cpus(call, &c->value);
 		return 0;
 	case HARDEN_PIDS:
 		set_limit(call, "PidsLimit", c->value);

@@ -117,6 +117,7 @@ struct docker_info {
 	bool seccomp;               /* the engine filters system calls */
 	bool no_new_privileges;     /* the engine's default for all */
 	const char *logging_driver; /* its default */
+	int64_t cpus;               /* of its host; 0 if it does not say */
 };
 
 /* What an owner's volumes, and images, take on disk: engines take long to find out. */

@@ -263,6 +263,7 @@ void docker_read_info(struct arena *a, const struct jv *doc, struct docker_info 
 	*ret = (struct docker_info){.known = doc->kind == JV_OBJECT};
 	ret->default_runtime = kept(a, doc, "DefaultRuntime");
 	ret->logging_driver = kept(a, doc, "LoggingDriver");
+	ret->cpus = jv_num(doc, "NCPU", 0);
 	ret->cgroup_v1 = strcmp(jv_str(doc, "CgroupVersion", ""), "1") == 0;
 	ret->no_new_privileges = has_option(doc, "no-new-privileges");
 	ret->seccomp = has_option(doc, "seccomp");

@@ -442,7 +442,6 @@ static void applies_each_change(void **state)
 	be->ops->close(be);
 }
 
-/* What a request asks for is judged as it stands, not made good. */
 /* What is sent says the digest; what the caller named stays on the object, for its starts. */
 static void keeps_the_name_of_a_pinned_image(void **state)
 {
@@ -474,6 +473,7 @@ static void keeps_the_name_of_a_pinned_image(void **state)
 	be->ops->close(be);
 }
 
+/* What a request asks for is judged as it stands, not made good. */
 static void leaves_contrary_wishes_to_the_judge(void **state)
 {
 	static const struct {
@@ -512,6 +512,47 @@ static void leaves_contrary_wishes_to_the_judge(void **state)
 		CHECK_INT(rows[i].host, 0, be->ops->apply(be, &d.call, &c, 1, &err));
 		CHECK_STR(rows[i].host, rows[i].stays,
 			  drive_text(d.arena, drive_at(&d.call.workload.facts, rows[i].fact)));
+		drive_end(&d);
+	}
+	arena_destroy(a);
+	be->ops->close(be);
+}
+
+/* Engines refuse more processors than their host has; who does not say how many is asked for what
+ * was meant. */
+static void asks_for_no_more_processors_than_there_are(void **state)
+{
+	static const struct {
+		const char *label;
+		int64_t has, most, sent; /* has: what the engine says; most: the profile's limit */
+	} rows[] = {
+		{"more than there are", 2, 4000000000, 2000000000},
+		{"as many", 4, 4000000000, 4000000000},
+		{"fewer", 8, 1500000000, 1500000000},
+		{"not said", 0, 4000000000, 4000000000},
+		{"nonsense", -1, 4000000000, 4000000000},
+		{"too many to be true", INT64_MAX, 4000000000, 4000000000},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct change c = {.what = HARDEN_CPUS, .value = jv_int(rows[i].most), .rule = "t"};
+		struct err err = {0};
+		struct drive d;
+
+		jv_set(a, (struct jv *)jv_get(&world, "info"), "NCPU", jv_int(rows[i].has));
+		be->ops->forget(be);
+		drive_start(&d, be, &world);
+		CHECK_INT(
+			rows[i].label, STEP_READY,
+			drive_request(&d, "POST /v1.41/containers/create\n{\"Image\":\"alpine\"}"));
+		CHECK_INT(rows[i].label, 0, be->ops->apply(be, &d.call, &c, 1, &err));
+		CHECK_INT(rows[i].label, rows[i].sent,
+			  drive_at(&d.call.workload.facts, "limits.nano_cpus")->i);
+		CHECK_INT(rows[i].label, rows[i].sent, c.value.i); /* and so it is recorded */
 		drive_end(&d);
 	}
 	arena_destroy(a);
@@ -781,6 +822,7 @@ int main(void)
 		cmocka_unit_test(applies_each_change),
 		cmocka_unit_test(keeps_the_name_of_a_pinned_image),
 		cmocka_unit_test(leaves_contrary_wishes_to_the_judge),
+		cmocka_unit_test(asks_for_no_more_processors_than_there_are),
 		cmocka_unit_test(exchanges_every_mount_of_the_engines_socket),
 		cmocka_unit_test(refuses_changes_that_do_not_fit),
 		cmocka_unit_test(asks_for_so_much_and_no_more),
