@@ -2,11 +2,14 @@
 #include "gate/command.h"
 
 #include "audit/index.h"
+#include "audit/record.h"
 #include "audit/requests.h"
 #include "audit/when.h"
 #include "gate/base/clock.h"
+#include "gate/base/nearest.h"
 #include "gate/log_folder.h"
 #include "gate/printed.h"
+#include "rules/decision.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,7 +48,7 @@ static const char *cell(const struct log_hit *hit, int column, char room[64])
 		snprintf(room, 64, "%.23s%s", f->time, strlen(f->time) > 23 ? "Z" : "");
 		return room;
 	case IDENTITY:
-		return f->identity;
+		return *f->identity ? f->identity : f->owner;
 	case OPERATION:
 		return *f->op ? f->op : f->type_name;
 	case OBJECT:
@@ -149,6 +152,30 @@ static int take_format(const char *given, print_fn **ret, struct err *err)
 	return err_set(err, ERR_INPUT, "--format takes table, json or csv, not '%.40s'", given);
 }
 
+/* A mistyped word would find nothing, which says something else. */
+static int check_words(const struct args *args, struct err *err)
+{
+	bool verdict = !args->verdict, type = !args->type;
+	char hint[NEAREST_TEXT_MAX];
+	struct nearest near;
+
+	for (int i = 0; i < VERDICT_COUNT && !verdict; i++)
+		verdict = strcmp(verdict_name((enum verdict)i), args->verdict) == 0;
+	if (!verdict)
+		return err_set(err, ERR_INPUT, "--verdict takes allow, ask or deny, not '%.40s'",
+			       args->verdict);
+	if (type)
+		return 0;
+	near = nearest_to(span_of(args->type));
+	for (int i = 0; i < RECORD_TYPE_COUNT && !type; i++) {
+		nearest_offer(&near, record_type_name((enum record_type)i));
+		type = strcmp(record_type_name((enum record_type)i), args->type) == 0;
+	}
+	return type ? 0
+		    : err_set(err, ERR_INPUT, "no record is of the type '%.40s'%s", args->type,
+			      nearest_text(&near, hint));
+}
+
 static int take_query(const struct args *args, bool table, struct log_query *ret, struct err *err)
 {
 	uint64_t now = clock_unix_ns();
@@ -197,7 +224,7 @@ int run_audit_query(const struct args *args)
 	const char *dir;
 	int rc;
 
-	if (take_format(args->format, &p.print, &err) < 0 ||
+	if (take_format(args->format, &p.print, &err) < 0 || check_words(args, &err) < 0 ||
 	    take_query(args, p.print == print_row, &q, &err) < 0 ||
 	    log_folder(args, &loaded, &dir, &err) < 0)
 		return command_failed(&err);

@@ -4,6 +4,7 @@
 #include "gate/doctor.h"
 #include "gate/serve.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <stdarg.h>
 #include <string.h>
@@ -29,6 +30,40 @@ void finding_add(struct findings *f, enum finding_level level, const char *why, 
 		f->count++;
 }
 
+/* Whether containers are what a listener is for: their folders are what is mounted there. */
+static bool is_for_containers(const struct config *c, size_t i)
+{
+	const struct conf_listener *l = &c->proxy.listeners[i];
+
+	return l->looks_inside || (l->as_one && (c->access[i].mode & 02));
+}
+
+/* A container's root is uid 0 for whoever asks the kernel, unless the engine maps users. */
+static void check_admin_folder(struct findings *f)
+{
+	const struct config *c = f->config;
+	char path[4096], admin[4096];
+
+	snprintf(admin, sizeof(admin), "%s", c->status_socket);
+	if (!*admin)
+		return;
+	dirname(admin);
+	for (size_t i = 0; i < c->proxy.listener_count; i++) {
+		snprintf(path, sizeof(path), "%s", c->listeners[i].socket);
+		if (!*path || !is_for_containers(c, i) || strcmp(dirname(path), admin) != 0)
+			continue;
+		finding_add(
+			f, FINDING_WEAK,
+			"Where this folder is mounted into a container, its root is root here, and "
+			"may reload and make listeners.",
+			"admin { socket = ... } in a folder that no container gets.",
+			"the admin socket %s lies in the folder of listener '%s', which containers "
+			"use",
+			c->status_socket, c->listeners[i].name);
+		return;
+	}
+}
+
 static void check_folder_of(struct findings *f, const char *path)
 {
 	char copy[4096];
@@ -40,11 +75,26 @@ static void check_folder_of(struct findings *f, const char *path)
 	if (stat(folder, &st) < 0)
 		finding_add(f, FINDING_WEAK, "The gate does not start.",
 			    "Make the folder (RuntimeDirectory= in a systemd unit).",
-			    "the folder %s does not exist", folder);
+			    "the folder %s of the socket %s: %s", folder, path, strerror(errno));
 	else if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
 		finding_add(f, FINDING_WEAK,
 			    "Anybody could put another socket in the place of the gate's.",
 			    "chmod o-w it.", "the folder %s can be written by everybody", folder);
+}
+
+/* Whether every folder on the way to it may be entered by everybody. */
+static bool is_open_to_all(const char *path)
+{
+	char copy[4096];
+	struct stat st;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	while (strcmp(copy, "/") != 0 && strcmp(copy, ".") != 0) {
+		dirname(copy);
+		if (stat(copy, &st) == 0 && !(st.st_mode & S_IXOTH))
+			return false;
+	}
+	return true;
 }
 
 static void check_rules_file(struct findings *f, const char *path)
@@ -72,14 +122,16 @@ void doctor_config(struct findings *f)
 	for (size_t i = 0; i < c->proxy.listener_count; i++) {
 		if (*c->listeners[i].socket)
 			check_folder_of(f, c->listeners[i].socket);
-		if (!*c->listeners[i].tcp && (c->access[i].mode & 02) && *c->listeners[i].otherwise)
+		if (!*c->listeners[i].tcp && (c->access[i].mode & 02) &&
+		    *c->listeners[i].otherwise && is_open_to_all(c->listeners[i].socket))
 			finding_add(f, FINDING_NOTE,
 				    "Every process of this host may ask, under that profile.",
-				    "Give the listener a group and mode 0660.",
+				    "Give the listener a group and mode 0660, or its folder.",
 				    "listener '%s' can be opened by everybody (mode %04o)",
 				    c->listeners[i].name, c->access[i].mode);
 	}
 	check_folder_of(f, c->status_socket);
+	check_admin_folder(f);
 	if (*c->admin.sockets)
 		check_folder_of(f, c->admin.sockets);
 	if (c->admin.access.mode & 02)

@@ -133,6 +133,11 @@ static void write_config(struct buf *out, const struct init *in)
 		"profiles { \"profiles\" }          -- the folder beside this file\n"
 		"backend  \"engine\" { kind = \"docker\", address = \"unix://%s\", files = "
 		"\"same_host\" }\n\n"
+		"-- For `sallyport status` and `reload`.  Not in a folder that a container gets: "
+		"root "
+		"there\n"
+		"-- is root here, and may all that this socket offers.\n"
+		"admin    { socket = \"" RUN "/admin.sock\" }\n\n"
 		"-- Whoever can open a socket below is that client.  " RUN
 		" itself is for root alone\n"
 		"-- (mode 0700): the folder of each socket is mounted into its client's "
@@ -282,6 +287,9 @@ static void say_next(const struct init *in)
 	}
 	if (own)
 		printf("  mkdir " RUN "/own\n");
+	printf("  for u in worker audit resolve admin; do useradd --system --user-group "
+	       "--no-create-home "
+	       "--shell /usr/sbin/nologin sallyport-$u; done   # unless they exist\n");
 	printf("  sallyport doctor --config %s/sallyport.conf\n"
 	       "  sallyport serve --config %s/sallyport.conf\n"
 	       "Read the profiles before: what they list is an example of yours.\n",

@@ -42,10 +42,9 @@ static void print_round(const struct jv *round, int64_t now)
 
 	if (!at)
 		return;
-	printf("           %-16s %lld judged again: %lld reported, %lld stopped, %lld unknown, "
-	       "%lld "
-	       "left out; %lld s ago (%s)\n",
-	       "", (long long)jv_num(round, "judged", 0), (long long)jv_num(round, "reported", 0),
+	printf("           judged again: %lld, of these %lld reported, %lld stopped, %lld unknown; "
+	       "%lld left out; %lld s ago (%s)\n",
+	       (long long)jv_num(round, "judged", 0), (long long)jv_num(round, "reported", 0),
 	       (long long)jv_num(round, "stopped", 0), (long long)jv_num(round, "unknown", 0),
 	       (long long)jv_num(round, "left_out", 0), (long long)(now > at ? now - at : 0),
 	       jv_str(round, "cause", "?"));

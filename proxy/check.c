@@ -271,6 +271,37 @@ static void drive(struct worker *w, int fd, struct span text)
 	}
 }
 
+/* A mistyped name, or none: what there is to choose from. */
+static int say_listeners(const struct worker *w, const char *given, struct err *err)
+{
+	char names[300] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; i < w->conf->listener_count && at < sizeof(names); i++)
+		if (!w->conf->listeners[i].metrics)
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+					       at ? ", " : "", w->conf->listeners[i].name);
+	return *given ? err_set(err, ERR_CONFIG, "no listener is called '%s'; there are: %s", given,
+				names)
+		      : err_set(err, ERR_INPUT, "name a listener, with --listener NAME: %s", names);
+}
+
+static int say_identities(const struct worker *w, const struct conf_listener *l, const char *given,
+			  struct err *err)
+{
+	char names[300] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; i < l->identity_count && at < sizeof(names); i++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "",
+				       w->conf->identities[l->identities[i]].name);
+	return err_set(
+		err, ERR_CONFIG,
+		"listener %s has no identity '%s'; it has: %s.  Without --identity it is asked as "
+		"who runs this",
+		l->name, given, *names ? names : "none");
+}
+
 int worker_check(struct worker *w, const struct check_request *req, struct err *err)
 {
 	const struct conf_listener *l = find_listener(w, req->listener);
@@ -278,12 +309,11 @@ int worker_check(struct worker *w, const struct check_request *req, struct err *
 	int pair[2];
 
 	if (!l) {
-		err_set(err, ERR_CONFIG, "no listener is called '%s'", req->listener);
+		say_listeners(w, req->listener, err);
 		return 2;
 	}
 	if (!identity_is_listed(w, l, req->identity)) {
-		err_set(err, ERR_CONFIG, "listener %s has no identity '%s'", l->name,
-			req->identity);
+		say_identities(w, l, req->identity, err);
 		return 2;
 	}
 	if (io_pair(pair, err) < 0)

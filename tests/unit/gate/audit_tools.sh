@@ -44,6 +44,8 @@ expect 0 '"privileges"' audit query "$log" --reason privileged --format csv
 expect 1 'TIME' audit query "$log" --identity nobody
 expect 1 '' audit query "$log" --text 'privileged nothing' --format json
 expect 2 'is no time' audit query "$log" --since tomorrow
+expect 2 "no record is of the type 'decison' (did you mean 'decision'?)" audit query "$log" --type decison
+expect 2 'takes allow, ask or deny' audit query "$log" --verdict denied
 expect 2 'takes table, json or csv' audit query "$log" --format xml
 expect 2 'No such file' audit query "$dir/none"
 expect 2 "give the log's folder" audit query

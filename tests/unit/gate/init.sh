@@ -38,6 +38,14 @@ expect allow "$dir/all" traefik "GET /v1.41/containers/json"
 expect deny "$dir/all" traefik "GET /v1.41/images/json"
 expect deny "$dir/all" docker-cli-read "GET /v1.41/containers/web/logs?stdout=1"
 expect allow "$dir/all" dozzle "GET /v1.41/containers/web/logs?stdout=1"
+# The admin socket is in no folder that a container gets, and doctor sees one that is.
+grep -q '^admin .*socket = "/run/sallyport/admin.sock"' "$dir/all/sallyport.conf" || complain "where is the admin socket?"
+grep -q "/run/sallyport:" "$dir/all/compose.yaml" && complain "a container gets the folder of the admin socket"
+"$program" doctor --config "$dir/all/sallyport.conf" > "$dir/out" || :
+grep -q "the admin socket .* lies in the folder" "$dir/out" && complain "$(cat "$dir/out")"
+sed '/^admin /d' "$dir/all/sallyport.conf" > "$dir/all/beside.conf"
+"$program" doctor --config "$dir/all/beside.conf" > "$dir/out" || :
+grep -q "the admin socket .* lies in the folder of listener" "$dir/out" || complain "doctor says nothing of a container's admin socket"
 grep -q 'own_socket = "testcontainers-own"' "$dir/all/sallyport.conf" || complain "Ryuk gets no socket"
 
 # Nothing is written over; nobody is guessed.
