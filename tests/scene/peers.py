@@ -194,8 +194,10 @@ class Peer(threading.Thread):
     # What any connection can do.
 
     def do_let(self, args, _):
-        """let NAME = json PATH [~ REGEX] | header NAME; of a regex its first group"""
-        if args[2] == "header":
+        """let NAME = json PATH [~ REGEX] | header NAME | start [~ REGEX]; of a regex its first group"""
+        if args[2] == "start":
+            args, value = [*args[:3], "", *args[3:]], self.head.start
+        elif args[2] == "header":
             value = self.head.get(args[3])
         else:
             value = at(json.loads(self.whole_body()), args[3])
