@@ -42,8 +42,8 @@ struct args {
 	bool dry_run;
 
 	const char *socket, *path, *lifetime, *name, *group,
-		*mode;                                         /* listener; socket: who asks it */
-	const char *out, *commit, *author, *approver, *ticket; /* bundle */
+		*mode; /* listener; socket: who asks it */
+	const char *out, *url, *to, *ca, *commit, *author, *approver, *ticket; /* bundle */
 
 	const char *clients, *dir; /* init */
 	bool from_env;

@@ -8,8 +8,7 @@
 
 struct get {
 	struct upcall *up;
-	struct buf *body;
-	int status;
+	struct engine_answer *answer;
 	bool over;
 	struct err err; /* kind is ERR_NONE if it worked */
 };
@@ -18,20 +17,25 @@ static void take(struct get *g)
 {
 	struct span s = upcall_body(g->up);
 
-	buf_put(g->body, s.at, s.len);
+	buf_put(&g->answer->body, s.at, s.len);
 	upcall_take(g->up, s.len);
 	g->over = upcall_complete(g->up);
-	if (!buf_spent(g->body))
+	if (!buf_spent(&g->answer->body))
 		return;
 	g->over = true;
-	err_set(&g->err, ERR_LIMIT, "the answer is larger than %zu bytes", ENGINE_GET_BODY_MAX);
+	err_set(&g->err, ERR_LIMIT, "the answer is larger than %zu bytes", g->answer->body.cap);
 }
 
 static void on_head(void *arg, const struct reply_head *head)
 {
 	struct get *g = arg;
 
-	g->status = head->status;
+	g->answer->status = head->status;
+	for (size_t i = 0; i < head->header_count; i++)
+		if (span_is(head->headers[i].key, "etag") &&
+		    head->headers[i].value.len < ENGINE_TAG_MAX)
+			snprintf(g->answer->etag, ENGINE_TAG_MAX, "%.*s",
+				 SPAN_FMT(head->headers[i].value));
 	take(g);
 }
 
@@ -67,16 +71,16 @@ static const struct upcall_handlers handlers = {
 	.fail = on_fail,
 };
 
-static int run(struct loop *l, struct upstream *u, struct get *g, const char *target,
-	       unsigned limit_ms, struct err *err)
+static int run(struct loop *l, struct upstream *u, struct get *g, const struct engine_question *q,
+	       struct err *err)
 {
-	uint64_t until = clock_boot_ms() + limit_ms, now = until - limit_ms;
+	uint64_t until = clock_boot_ms() + q->limit_ms, now = until - q->limit_ms;
 	struct upcall_request req = {0};
 	char head[4096];
 	int len = snprintf(head, sizeof(head),
-			   "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: "
-			   "sallyport-command\r\nConnection: close\r\n\r\n",
-			   target);
+			   "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: "
+			   "sallyport-command\r\nConnection: close\r\n%s\r\n",
+			   q->target, q->host, q->more);
 
 	if (len < 0 || len >= (int)sizeof(head))
 		return err_set(err, ERR_INPUT, "the target is too long");
@@ -94,30 +98,43 @@ static int run(struct loop *l, struct upstream *u, struct get *g, const char *ta
 	return g->err.kind == ERR_NONE ? 0 : -1;
 }
 
-int engine_get(const struct conf_backend *conf, const char *target, unsigned limit_ms,
-	       int *ret_status, struct buf *ret_body, struct err *err)
+int engine_ask(const struct conf_backend *conf, const struct engine_question *q,
+	       struct engine_answer *ret, struct err *err)
 {
-	struct get g = {.body = ret_body};
+	struct get g = {.answer = ret};
 	struct upstream *u = NULL;
 	struct loop l = {.epfd = -1};
 	struct dial *d;
 	int rc = -1;
 
-	buf_init(ret_body, ENGINE_GET_BODY_MAX);
+	*ret = (struct engine_answer){0};
+	buf_init(&ret->body, q->body_max);
 	d = dial_open(conf, err);
 	if (d && loop_open(&l, err) < 0)
 		dial_close(d);
 	else if (d)
 		u = upstream_open_dial(&l, d, NULL, NULL);
 	if (u)
-		rc = run(&l, u, &g, target, limit_ms, err);
+		rc = run(&l, u, &g, q, err);
 	upstream_close(u);
 	loop_close(&l);
-	*ret_status = g.status;
 	if (rc == 0)
 		return 0;
-	buf_fini(ret_body);
+	buf_fini(&ret->body);
 	if (err->kind == ERR_NONE)
 		err_set(err, ERR_SYSTEM, "no memory");
 	return err_wrap(err, "%s", conf->address);
+}
+
+int engine_get(const struct conf_backend *conf, const char *target, unsigned limit_ms,
+	       int *ret_status, struct buf *ret_body, struct err *err)
+{
+	const struct engine_question q = {target, "localhost", "", ENGINE_GET_BODY_MAX, limit_ms};
+	struct engine_answer answer;
+
+	if (engine_ask(conf, &q, &answer, err) < 0)
+		return -1;
+	*ret_status = answer.status;
+	*ret_body = answer.body;
+	return 0;
 }
