@@ -4,6 +4,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
+#include "gate/base/shared.h"
 #include "gate/notify.h"
 #include "gate/reach.h"
 #include "gate/serve.h"
@@ -22,6 +23,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MOUNTS_MAX  ((size_t)4 << 20)
@@ -158,6 +160,34 @@ static void say_mounted_sockets(const struct serve *s)
 	buf_fini(&mounts);
 }
 
+/* In a log stands what callers wrote: who reads it can do no more than who wrote it. */
+static int look_back(const struct serve *s)
+{
+	const struct config *c = &s->loaded->config;
+	const void *table = s->watched;
+	struct err err = {0};
+
+	if (privs_become(ROLE_AUDITOR, s->root ? &s->ids[ROLE_AUDITOR] : NULL, &err) < 0) {
+		log_line("the log is not read: %s", err.msg);
+		return 1;
+	}
+	shared_keep(&table, 1);
+	watched_restore(s->watched, &c->proxy, c->auditor.dir);
+	return 0;
+}
+
+/* What it finds is in memory that we share. */
+static void start_looking_back(const struct serve *s)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		_exit(look_back(s));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		log_line("what the log says of the time before this start is not known");
+}
+
 static int serve(struct serve *s, struct err *err)
 {
 	const struct config *c = &s->loaded->config;
@@ -207,7 +237,7 @@ static int serve(struct serve *s, struct err *err)
 	if (!s->rates || !s->quotas || !s->metrics || !s->engines || !s->audit_state ||
 	    !s->watched || !s->updates)
 		return -1;
-	watched_restore(s->watched, &c->proxy, c->auditor.dir);
+	start_looking_back(s);
 	say_mounted_sockets(s);
 	rc = serve_open_sockets(s, err);
 	if (rc == 0)

@@ -1,7 +1,7 @@
 /*
  * What the log says of the time before this start: up to when each engine was watched, and
- * what was decided since.  Whoever starts the gate may read the log; of a log that is
- * damaged the auditor tells.
+ * what was decided since.  It is read by a process with the auditor's user, before there is
+ * an auditor; of a log that is damaged that one tells.
  */
 #include "gate/watched_log.h"
 
