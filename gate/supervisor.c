@@ -308,8 +308,17 @@ void supervisor_move(struct supervisor *s, struct process *from, struct process 
 	*from = (struct process){.role = ROLE_WORKER, .control = -1, .restarts = to->restarts};
 }
 
+/* Who left at an earlier reload still has streams. */
+static void tell_leaving(struct supervisor *s, int bundle)
+{
+	for (size_t i = 0; bundle >= 0 && i < leaving_places(s); i++)
+		if (s->leaving[i].pid)
+			send_word(&s->leaving[i], 'n', bundle);
+}
+
 void supervisor_let_go(struct supervisor *s, int bundle)
 {
+	tell_leaving(s, bundle);
 	for (size_t i = 0; i < s->conf->workers; i++) {
 		struct process *to = free_place(s);
 

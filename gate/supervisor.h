@@ -10,7 +10,8 @@
  *	worker, watcher     'a' or 'r' and a descriptor: to the auditor, to the resolver;
  *	                    'l', 'x': a listener comes, goes (proxy/runtime.h; workers only);
  *	                    'g': go, accept callers, or watch; 'd': accept no more, serve to the end
- *	                    what was begun (workers only); 's': finish soon and end
+ *	                    what was begun (workers only); 'n': so already, and other rules
+ *	                    follow (proxy/worker.h); 's': finish soon and end
  *	admin               'a' and a descriptor; 'k', 'x', 'e': see gate/admin.h
  *
  * and says 'y' once when it is ready; a worker or watcher says 'a' or 'r' when it has lost

@@ -27,13 +27,15 @@ static bool is_stream(const struct exchange *x)
 /* The profile by which the next generation judges this caller; NULL: it does not know him. */
 static const char *profile_of(const struct proxy_conf *next, const struct conn *c)
 {
+	if (c->listener->alone) /* made at run time: it outlives reloads as it is */
+		return c->who.profile;
 	for (size_t i = 0; *c->who.name && i < next->identity_count; i++)
 		if (strcmp(next->identities[i].name, c->who.name) == 0)
 			return next->identities[i].profile;
 	for (size_t i = 0; !*c->who.name && i < next->listener_count; i++)
 		if (strcmp(next->listeners[i].name, c->who.listener) == 0)
 			return next->listeners[i].otherwise;
-	return *c->who.name ? NULL : c->who.profile; /* a listener that was made at run time */
+	return NULL;
 }
 
 static bool same_setting(const struct profile *a, const struct profile *b, const char *name)

@@ -354,7 +354,7 @@ static void obey(struct worker *w, char tag, int *fds, size_t count)
 		w->stop_ms = tag == 's' ? w->loop.now_ms + STOP_PATIENCE_MS : UINT64_MAX;
 		connection_wind_down(w);
 	}
-	if (tag == 'd' && count == 1) {
+	if ((tag == 'd' || tag == 'n') && count == 1) {
 		streams_follow(w, fds[0]);
 		return;
 	}

@@ -6,9 +6,10 @@
  * a new connection to an auditor; 'r': a new connection to a resolver; 'g':
  * go, accept callers; 'l', a row (runtime.h) and a descriptor: one more listener; 'x' and a row:
  * that one has ended; 'd': accept no more, and end when all that was begun has
- * ended; 's': the same, but streams are ended after a few seconds.  The worker sends 'y' once
- * when it is ready to be told 'g', and 'a' or 'r' when it has been without that connection for a
- * while.  End of file: the supervisor is gone; end at once.
+ * ended, with the bundle that follows (streams.c), if there is one; 'n' and a bundle: one that
+ * follows still later; 's': as 'd', but streams are ended after a few seconds.  The worker sends
+ * 'y' once when it is ready to be told 'g', and 'a' or 'r' when it has been without that connection
+ * for a while.  End of file: the supervisor is gone; end at once.
  */
 #ifndef PROXY_WORKER_H
 #define PROXY_WORKER_H
