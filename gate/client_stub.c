@@ -211,7 +211,7 @@ static int start(struct stub *s, const char *const *words, size_t count, struct 
 	snprintf(s->folder, sizeof(s->folder), "%s/sallyport-XXXXXX", tmp);
 	if (!mkdtemp(s->folder)) {
 		s->folder[0] = 0;
-		return err_sys(err, "make a folder for a socket");
+		return err_sys(err, "make a folder for a socket in %s", tmp);
 	}
 	snprintf(s->path, sizeof(s->path), "%s/s", s->folder);
 	memcpy(at.sun_path, s->path, strlen(s->path) + 1);

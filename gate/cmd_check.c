@@ -7,7 +7,9 @@
 #include "gate/serve.h"
 #include "proxy/worker.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define REQUESTS_MAX    ((size_t)64 << 20) /* bytes of one file of requests */
 #define FACTS_FILE_MAX  ((size_t)16 << 20)
@@ -85,6 +87,23 @@ static int judge_all(struct worker *w, struct check_request *req, const struct a
 	return answer;
 }
 
+/* Who may not open the engine's socket is told by the answers that it cannot be reached. */
+static void say_unreachable(const struct proxy_conf *conf, const struct check_request *req)
+{
+	for (size_t i = 0; i < conf->listener_count && !req->facts; i++) {
+		const struct conf_listener *l = &conf->listeners[i];
+		const char *address = conf->backends[l->backend].address;
+
+		if (!l->metrics && strcmp(l->name, req->listener) == 0 &&
+		    strncmp(address, "unix://", 7) == 0 && access(address + 7, W_OK) < 0)
+			fprintf(stderr,
+				"sallyport: backend %s: %s: %s: what it would say of the request "
+				"is not "
+				"known\n",
+				conf->backends[l->backend].name, address + 7, strerror(errno));
+	}
+}
+
 static int open_and_judge(const struct proxy_conf *conf, struct check_request *req,
 			  const struct args *args)
 {
@@ -94,6 +113,7 @@ static int open_and_judge(const struct proxy_conf *conf, struct check_request *r
 
 	if (!w)
 		return command_failed(&err);
+	say_unreachable(conf, req);
 	answer =
 		args->dashes && req->explain ? judge_client(w, req, args) : judge_all(w, req, args);
 	worker_close(w);

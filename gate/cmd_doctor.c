@@ -72,7 +72,11 @@ static void check_folder_of(struct findings *f, const char *path)
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	folder = dirname(copy);
-	if (stat(folder, &st) < 0)
+	if (stat(folder, &st) < 0 && errno == EACCES)
+		finding_add(f, FINDING_NOTE, "It could not be looked at.",
+			    "Run this as the user that starts the gate.",
+			    "the folder %s of the socket %s: %s", folder, path, strerror(errno));
+	else if (stat(folder, &st) < 0)
 		finding_add(f, FINDING_WEAK, "The gate does not start.",
 			    "Make the folder (RuntimeDirectory= in a systemd unit).",
 			    "the folder %s of the socket %s: %s", folder, path, strerror(errno));

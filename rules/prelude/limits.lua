@@ -22,7 +22,11 @@ check "limits" {
 		local function bound(name, unit)
 			local top, asked = most[name], limits[name]
 			if not top or (idle and asked == nil) then return end
-			local hint = "Ask for at most " .. top .. " " .. unit .. "."
+			local most_here = top
+			if name == "nano_cpus" then
+				most_here = top % 1000000000 == 0 and top // 1000000000 or top / 1000000000
+			end
+			local hint = "Ask for at most " .. most_here .. " " .. unit .. "."
 			if name == "pids" and req.operation.name == "image.build" then
 				hint = "The classic builder cannot limit them: build under a profile without limits.pids."
 			end
@@ -34,7 +38,7 @@ check "limits" {
 			end
 		end
 		bound("memory", "bytes")
-		bound("nano_cpus", "billionths of a processor")
+		bound("nano_cpus", "processors")
 		bound("pids", "processes")
 		-- Engines give twice the memory, swap included, when nothing is said.
 		local swap, shm = limits.swap, limits.shm

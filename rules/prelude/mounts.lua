@@ -19,12 +19,20 @@ local function grant_for(req, granted, where)
 end
 
 local function mounts_hint(req, granted)
-	local roots = {}
+	local roots, unnamed = {}, nil
 	for mount in each(granted.mounts) do
 		local root = path.fill(mount.path, req.identity)
-		if root then table.insert(roots, root .. " (" .. mount.mode .. ")") end
+		if root then
+			table.insert(roots, root .. " (" .. mount.mode .. ")")
+		else
+			unnamed = mount.path
+		end
 	end
-	return "Host paths that may be mounted: " .. listed(roots) .. "."
+	local hint = "Host paths that may be mounted: " .. listed(roots) .. "."
+	if unnamed then
+		hint = hint .. " The profile's " .. unnamed .. " is for callers of whom that is known: ask the operator for an identity."
+	end
+	return hint
 end
 
 -- Binds.

@@ -90,6 +90,7 @@ expect 2 "no listener is called 'man'.*did you mean 'main'" health --config "$di
 expect 2 "name a listener, with --listener NAME: main" explain --config "$dir/gate.lua" "$dir/read.http"
 expect 2 "no listener is called 'man'; there are: main" check --config "$dir/gate.lua" --listener man "$dir/read.http"
 expect 2 "has no identity 'zoe'; it has: " check --config "$dir/gate.lua" --listener main --identity zoe "$dir/read.http"
+expect 0 "backend engine: .*e.sock: No such file.*is not known" explain --config "$dir/gate.lua" --listener main "$dir/read.http"
 expect 1 "e.sock: No such file" doctor --config "$dir/gate.lua"
 expect 1 '"level":"weak"' doctor --json --config "$dir/gate.lua"
 # explain -- CLIENT ...: what the client asks for is caught, and judged; nothing reaches an engine.

@@ -46,6 +46,13 @@ grep -q "the admin socket .* lies in the folder" "$dir/out" && complain "$(cat "
 sed '/^admin /d' "$dir/all/sallyport.conf" > "$dir/all/beside.conf"
 "$program" doctor --config "$dir/all/beside.conf" > "$dir/out" || :
 grep -q "the admin socket .* lies in the folder of listener" "$dir/out" || complain "doctor says nothing of a container's admin socket"
+
+# What a refusal says to do is in the words of who must do it.
+body='{"Image":"nginx","HostConfig":{"NanoCpus":9000000000,"Binds":["/home/x:/y"]}}'
+printf 'POST /v1.41/containers/create HTTP/1.1\nHost: x\nContent-Type: application/json\nContent-Length: %d\n\n%s' ${#body} "$body" > "$dir/request"
+"$program" check --config "$dir/all/sallyport.conf" --listener docker-cli-dev --facts "$dir/facts.json" "$dir/request" > "$dir/out" || :
+grep -q "Ask for at most 4 processors" "$dir/out" || complain "$(cat "$dir/out")"
+grep -q "/home/{identity.name}/src is for callers of whom that is known" "$dir/out" || complain "$(cat "$dir/out")"
 grep -q 'own_socket = "testcontainers-own"' "$dir/all/sallyport.conf" || complain "Ryuk gets no socket"
 
 # Nothing is written over; nobody is guessed.
