@@ -84,7 +84,7 @@ bool auditor_add(struct auditor *a, struct span body, struct audit_mark *ret)
 
 void auditor_add_own(struct auditor *a, struct record *r)
 {
-	if (r->type == RECORD_LOG_ALARM)
+	if (record_alarms(r->type, (struct span){"", 0}))
 		audit_state_alarm(a->state);
 	if (auditor_make_room(a, RECORD_BODY_MAX) && audit_log_add_own(a->log, r) == 0)
 		auditor_flush_soon(a);

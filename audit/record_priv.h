@@ -36,6 +36,13 @@ struct span record_peek_str(struct span body, const char *name);
 struct span record_peek_array(struct span body, const char *name);
 
 /*
+ * A record that somebody should look at: of the log itself, of what happens past the gate
+ * (with `observe = "alarm"` a log_alarm; what may not have been seen), of what runs
+ * and may not, of a process that died, and of the clock.
+ */
+bool record_alarms(enum record_type type, struct span body);
+
+/*
  * True if body is what record_write() could have written: members of
  * record.def in their order, JSON values, UTF-8, no control bytes.  A worker
  * may have been taken over; what it sends must not break the line's form nor

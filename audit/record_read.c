@@ -96,6 +96,14 @@ uint64_t record_peek_uint(struct span body, const char *name)
 	return value;
 }
 
+bool record_alarms(enum record_type type, struct span body)
+{
+	if (type == RECORD_REJUDGED) /* the summary has no verdict */
+		return record_peek_str(body, "verdict").len > 0;
+	return type == RECORD_LOG_ALARM || type == RECORD_WORKER_LOST ||
+	       type == RECORD_CLOCK_STEP || type == RECORD_OBSERVED_GAP;
+}
+
 /* --- checking --- */
 
 struct row {

@@ -1,6 +1,7 @@
 #include "audit/auditor_priv.h"
 
 #include "audit/pairing_priv.h"
+#include "audit/state.h"
 
 #include <string.h>
 
@@ -127,6 +128,8 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 
 	if (!good)
 		a->refused++;
+	else if (record_alarms(peek.type, body))
+		audit_state_alarm(a->state);
 	if (head.flags == WIRE_RECEIPT_WANTED) {
 		bool low = good && peek.allow && auditor_space_refuses(a, body);
 

@@ -8,6 +8,7 @@
 #include "proxy/worker_priv.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,7 +107,9 @@ void forward(struct exchange *x, const struct audit_receipt *receipt)
 		x->service->ops->forget(x->service->backend);
 		/* Where the engine's socket is, is not the caller's to know. */
 		snprintf(x->err, sizeof(x->err), "%.190s", err.msg);
-		exchange_refuse(x, REASON_engine_unreachable, "", "");
+		exchange_refuse(
+			x, err.sys == ESTALE ? REASON_engine_restarted : REASON_engine_unreachable,
+			"", "");
 		return;
 	}
 	x->forwarded = true;

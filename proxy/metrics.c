@@ -154,7 +154,9 @@ void metrics_write_audit(const struct audit_state *s, struct buf *out)
 			   audit_stage_name((enum audit_stage)stage),
 			   (enum audit_stage)stage == now);
 	write_head(out, "sallyport_alarms_total", "counter",
-		   "Alarms of the log about itself (records log_alarm).");
+		   "Records that somebody should look at: log_alarm, worker_lost, clock_step, "
+		   "observed_gap, "
+		   "and of rejudged those about one container.");
 	buf_printf(out, "sallyport_alarms_total %llu\n", (unsigned long long)audit_state_alarms(s));
 }
 

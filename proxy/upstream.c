@@ -1,6 +1,7 @@
 #include "proxy/upstream_priv.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,7 @@ struct upcall *upcall_start(struct upstream *u, const struct upcall_request *req
 	if (req->epoch && req->epoch != u->epoch) {
 		upcall_destroy(c);
 		err_set(err, ERR_UPSTREAM, "the engine was started anew while this was judged");
+		err->sys = ESTALE;
 		return NULL;
 	}
 	c->why[0] = '\0';

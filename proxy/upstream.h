@@ -76,7 +76,7 @@ struct upcall_request {
 	uint64_t epoch;    /* not 0: sent only while upstream_epoch() is this */
 };
 
-/* NULL: the service cannot be reached. */
+/* NULL: the service cannot be reached; or, with ESTALE in err->sys, it is under another epoch. */
 struct upcall *upcall_start(struct upstream *u, const struct upcall_request *req,
 			    const struct upcall_handlers *handlers, void *arg, struct err *err);
 

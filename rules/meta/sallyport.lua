@@ -194,6 +194,7 @@
 ---| "audit_unavailable" # the audit log cannot be written, so nothing that changes state is forwarded
 ---| "audit_low" # the audit log runs out of room, so only what stops or removes something is forwarded
 ---| "engine_unreachable" # the engine cannot be reached
+---| "engine_restarted" # the engine was started anew while this was judged, so it was not sent
 ---| "engine_timeout" # the engine did not answer in time
 ---| "engine_reply" # the engine's reply could not be understood
 ---| "not_as_judged" # what the engine made is not what was judged, so it was removed

@@ -85,7 +85,7 @@ class Gate:
         self.profiles.mkdir(exist_ok=True)
         for name, text in (profiles or {}).items():
             (self.profiles / f"{name}.lua").write_text(text, encoding="latin-1")
-        if in_memory(self.folder):
+        if in_memory(self.folder) and "unsafe_fs" not in config:
             config = re.sub(r"\blog\s*\{", "log { unsafe_fs = true,", config, count=1)
         self.config.write_text(config, encoding="latin-1")
         if uid is not None:

@@ -1009,6 +1009,17 @@ class Operator(Peer):
         os.mkdir(str(args[1]))
         os.chmod(str(args[1]), int(args[0], 8))
 
+    def do_fill(self, args, _):
+        """fill PATH LEFT: with a file of zeros, until the file system there has no more than LEFT bytes"""
+        with open(str(args[0]), "wb") as file:
+            while (left := (room := os.fstatvfs(file.fileno())).f_bavail * room.f_bsize) > int(args[1]):
+                file.write(bytes(min(65536, left - int(args[1]))))
+                file.flush()
+
+    def do_remove(self, args, _):
+        """remove PATH"""
+        os.unlink(str(args[0]))
+
     def do_link(self, args, _):
         """link TARGET PATH"""
         os.symlink(str(args[0]), str(args[1]))
