@@ -66,7 +66,10 @@ static int build_tls(const struct config_entry *e, const struct jv *keys, struct
 		return 0;
 	if (config_add_file(c, a, cert, &tls->cert, err) < 0)
 		return -1;
-	return config_add_file(c, a, key, &tls->key, err);
+	if (config_add_file(c, a, key, &tls->key, err) < 0)
+		return -1;
+	tls->key.is_key = true;
+	return 0;
 }
 
 /* What is reached over a network is on another host, as far as anybody can see. */

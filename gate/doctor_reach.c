@@ -15,11 +15,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define LIMIT_MS   3000
-#define FILE_MAX   ((size_t)1 << 20)
-#define XATTR_MAX  4096
-#define SHOWN_MAX  32 /* of one kind */
-#define PLAIN_MEND "Remove it; let those who need the engine use a listener of the gate."
+#define LIMIT_MS     3000
+#define FILE_MAX     ((size_t)1 << 20)
+#define XATTR_MAX    4096
+#define SHOWN_MAX    32 /* of one kind */
+#define DROP_INS_MAX 32 /* of one unit */
+#define PLAIN_MEND   "Remove it; let those who need the engine use a listener of the gate."
 
 static const char why_reach[] =
 	"Who reaches the engine there is root on its host, and the gate never sees it.";
@@ -160,31 +161,102 @@ static void check_daemon_json(struct findings *f)
 	buf_fini(&text);
 }
 
-/* The first of these counts, for systemd as well. */
-static void check_socket_unit(struct findings *f)
-{
-	static const char *const units[] = {"/etc/systemd/system/docker.socket",
-					    "/run/systemd/system/docker.socket",
-					    "/lib/systemd/system/docker.socket"};
-	struct buf text, streams;
-	size_t i = 0;
+/* --- units of systemd --- */
 
-	while (i < sizeof(units) / sizeof(*units) && !read_at(f, units[i], &text))
-		i++;
-	if (i == sizeof(units) / sizeof(*units))
+/* For systemd, too, the first of these has the unit, and the first to have a drop-in of a name. */
+static const char *const unit_folders[] = {"/etc/systemd/system", "/run/systemd/system",
+					   "/usr/local/lib/systemd/system", "/lib/systemd/system",
+					   "/usr/lib/systemd/system"};
+#define UNIT_FOLDERS (sizeof(unit_folders) / sizeof(*unit_folders))
+
+struct unit {
+	struct findings *f;
+	const char *name;
+	void (*read)(struct span unit, struct buf *out);
+	struct buf addresses;
+	char drop_ins[DROP_INS_MAX][NAME_MAX + 1]; /* sorted */
+	size_t count;
+};
+
+/* Of the first folder that has it; the others' are as if they were not there. */
+static bool read_part(struct unit *u, const char *sub, const char *name, char ret_path[PATH_MAX])
+{
+	struct buf text;
+
+	for (size_t i = 0; i < UNIT_FOLDERS; i++) {
+		snprintf(ret_path, PATH_MAX, "%s/%s%s", unit_folders[i], sub, name);
+		if (!read_at(u->f, ret_path, &text))
+			continue;
+		u->read(buf_span(&text), &u->addresses);
+		buf_fini(&text);
+		return true;
+	}
+	return false;
+}
+
+static void remember_drop_in(struct unit *u, const char *name)
+{
+	size_t len = strlen(name), i = 0;
+
+	if (len < 6 || strcmp(name + len - 5, ".conf") != 0 || u->count == DROP_INS_MAX)
 		return;
-	buf_init(&streams, FILE_MAX);
-	reach_listen_streams(buf_span(&text), &streams);
-	check_addresses(f, buf_span(&streams), units[i]);
-	buf_fini(&streams);
-	buf_fini(&text);
+	while (i < u->count && strcmp(u->drop_ins[i], name) < 0)
+		i++;
+	if (i < u->count && strcmp(u->drop_ins[i], name) == 0)
+		return;
+	memmove(u->drop_ins[i + 1], u->drop_ins[i], (u->count - i) * sizeof(*u->drop_ins));
+	snprintf(u->drop_ins[i], sizeof(*u->drop_ins), "%s", name);
+	u->count++;
+}
+
+static void find_drop_ins(struct unit *u)
+{
+	char path[PATH_MAX];
+	struct dirent *d;
+
+	for (size_t i = 0; i < UNIT_FOLDERS; i++) {
+		DIR *dir;
+
+		snprintf(path, sizeof(path), "%s%s/%s.d", u->f->root ? u->f->root : "",
+			 unit_folders[i], u->name);
+		dir = opendir(path);
+		while (dir && (d = readdir(dir)))
+			remember_drop_in(u, d->d_name);
+		if (dir)
+			closedir(dir);
+	}
+}
+
+/* What it listens on when it is started the next time, as all of its parts say. */
+static void check_unit(struct findings *f, const char *name,
+		       void (*read)(struct span unit, struct buf *out))
+{
+	struct unit *u = arena_take(f->arena, sizeof(*u));
+	char path[PATH_MAX], part[PATH_MAX], sub[64], where[PATH_MAX + 64];
+
+	if (!u)
+		return;
+	*u = (struct unit){.f = f, .name = name, .read = read};
+	buf_init(&u->addresses, FILE_MAX);
+	snprintf(sub, sizeof(sub), "%s.d/", name);
+	if (!read_part(u, "", name, path))
+		snprintf(path, sizeof(path), "%s", name);
+	find_drop_ins(u);
+	for (size_t i = 0; i < u->count; i++)
+		read_part(u, sub, u->drop_ins[i], part);
+	snprintf(where, sizeof(where), "%s%s%s", path,
+		 u->count ? " with its drop-ins, the last is " : "",
+		 u->count ? u->drop_ins[u->count - 1] : "");
+	check_addresses(f, buf_span(&u->addresses), where);
+	buf_fini(&u->addresses);
 }
 
 void doctor_reach(struct findings *f)
 {
 	check_processes(f);
 	check_daemon_json(f);
-	check_socket_unit(f);
+	check_unit(f, "docker.socket", reach_listen_streams);
+	check_unit(f, "docker.service", reach_exec_hosts);
 }
 
 /* --- containers --- */

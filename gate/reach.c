@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VALUE_MAX 65536 /* of one setting of a unit */
+
 /* Blanks and the like stand there as \040. */
 static bool is_path(struct span written, const char *path)
 {
@@ -99,16 +101,97 @@ void reach_hosts(struct span cmdline, struct buf *out)
 	}
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct span trimmed(struct span s)
+{
+	while (s.len && is_blank(*s.at))
+		s = span_skip(s, 1);
+	while (s.len && is_blank(s.at[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+/* The next setting of a unit with its value; a line that ends in \ goes on in the next. */
+static bool next_value(struct span *unit, const char *key, struct buf *ret)
+{
+	struct span line, name;
+
+	while (unit->len) {
+		bool goes_on, wanted;
+
+		span_cut(unit, '\n', &line);
+		line = trimmed(line);
+		goes_on = line.len && line.at[line.len - 1] == '\\';
+		line.len -= goes_on;
+		wanted = line.len && *line.at != '#' && *line.at != ';' &&
+			 memchr(line.at, '=', line.len) && span_cut(&line, '=', &name) &&
+			 span_is(trimmed(name), key);
+		buf_clear(ret);
+		if (wanted)
+			buf_put(ret, line.at, line.len);
+		while (goes_on && unit->len) {
+			span_cut(unit, '\n', &line);
+			line = trimmed(line);
+			goes_on = line.len && line.at[line.len - 1] == '\\';
+			line.len -= goes_on;
+			buf_puts(ret, " ");
+			buf_put(ret, line.at, line.len);
+		}
+		if (wanted)
+			return true;
+	}
+	return false;
+}
+
 void reach_listen_streams(struct span unit, struct buf *out)
 {
-	static const char key[] = "ListenStream=";
-	struct span line;
+	struct buf value;
 
-	while (unit.len) {
-		span_cut(&unit, '\n', &line);
-		if (span_starts(line, key) && line.len > sizeof(key) - 1)
-			add_line(out, span_skip(line, sizeof(key) - 1));
+	buf_init(&value, VALUE_MAX);
+	while (next_value(&unit, "ListenStream", &value))
+		if (trimmed(buf_span(&value)).len)
+			add_line(out, trimmed(buf_span(&value)));
+		else
+			buf_clear(out);
+	buf_fini(&value);
+}
+
+/* Words become arguments as they stand in /proc; quotes around one are systemd's. */
+static void add_words(struct span text, struct buf *to)
+{
+	struct span word;
+
+	for (text = trimmed(text); text.len; text = trimmed(text)) {
+		char end = *text.at == '"' || *text.at == '\'' ? *text.at : ' ';
+
+		if (end != ' ')
+			text = span_skip(text, 1);
+		span_cut(&text, end, &word);
+		buf_put(to, word.at, word.len);
+		buf_put(to, "", 1);
 	}
+}
+
+void reach_exec_hosts(struct span unit, struct buf *out)
+{
+	struct buf value, words;
+
+	buf_init(&value, VALUE_MAX);
+	buf_init(&words, VALUE_MAX);
+	while (next_value(&unit, "ExecStart", &value)) {
+		buf_clear(&words);
+		add_words(buf_span(&value), &words);
+		if (buf_len(&words))
+			reach_hosts(buf_span(&words), out);
+		else
+			buf_clear(out);
+	}
+	buf_fini(&words);
+	buf_fini(&value);
 }
 
 bool reach_shows(const char *source, const char *path)

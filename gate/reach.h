@@ -32,8 +32,14 @@ int reach_acl_read(struct span xattr, struct reach_acl *ret, size_t max, size_t 
  */
 void reach_hosts(struct span cmdline, struct buf *out);
 
-/* Of a systemd socket unit: the values of ListenStream=, one a line. */
+/*
+ * Of a systemd socket unit, and then of its drop-ins in their order: the values of
+ * ListenStream=, one a line.  An empty one takes back those before it.
+ */
 void reach_listen_streams(struct span unit, struct buf *out);
+
+/* Likewise the addresses in ExecStart= of a service (as reach_hosts() finds them in arguments). */
+void reach_exec_hosts(struct span unit, struct buf *out);
 
 /* A mount of `source` shows what is at `path`: it is that, or a folder above it. */
 bool reach_shows(const char *source, const char *path);

@@ -29,7 +29,6 @@ class Certs:
                       f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
         self._openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{ca}.pem", "-CAkey", f"{ca}.key",
                       "-CAcreateserial", "-days", str(days), "-extfile", f"{name}.ext", "-out", f"{name}.pem")
-        (self.folder / f"{name}.key").chmod(0o644)  # the gate of a scene may be anybody's
         return self
 
     def server(self, name, demands_client=True):

@@ -928,8 +928,8 @@ class Operator(Peer):
         shutil.copyfile(*(f"{self.stage.values['tls']}/{name}" for name in args[:2]))
 
     def do_mode(self, args, _):
-        """mode OCTAL NAME: of a file in the folder of certificates"""
-        os.chmod(f"{self.stage.values['tls']}/{args[1]}", int(args[0], 8))
+        """mode OCTAL NAME: of a file in the folder of certificates, or of any by its path"""
+        os.chmod(args[1] if args[1].startswith("/") else f"{self.stage.values['tls']}/{args[1]}", int(args[0], 8))
 
     def do_said(self, args, _):
         """said REGEX: stands in the gate's own log"""

@@ -74,6 +74,34 @@ static void what_an_engine_listens_on(void **state)
 {
 	static const char line[] = "dockerd\0-H\0tcp://0.0.0.0:2375\0--host=unix:///a\0-H=fd://\0"
 				   "--data-root\0/x\0--host\0tcp://h:1\0-H";
+	static const struct {
+		const char *label;
+		bool service;
+		const char *texts[3], *want;
+	} parts[] = {
+		{"added", false, {"ListenStream=/a", " ListenStream = 1 "}, "/a\n1\n"},
+		{"taken back",
+		 false,
+		 {"ListenStream=/a\nListenStream=2", "ListenStream=\nListenStream=3"},
+		 "3\n"},
+		{"no remark", false, {"; ListenStream=/a\n#ListenStream=2\\\nListenStream=3"}, ""},
+		{"another key", false, {"ListenStreams=1\nXListenStream=2"}, ""},
+		{"arguments",
+		 true,
+		 {"ExecStart=/usr/bin/dockerd -H fd:// --host=tcp://h:1"},
+		 "fd://\ntcp://h:1\n"},
+		{"over lines",
+		 true,
+		 {"ExecStart=/usr/bin/dockerd \\\n\t-H \\\n  tcp://h:2\nUser=x"},
+		 "tcp://h:2\n"},
+		{"in quotes", true, {"ExecStart=\"/my dockerd\" -H 'tcp://h:3'"}, "tcp://h:3\n"},
+		{"replaced",
+		 true,
+		 {"ExecStart=/d -H tcp://h:4", "ExecStart=\nExecStart=/d -H tcp://h:5"},
+		 "tcp://h:5\n"},
+		{"another's", true, {"ExecStartPre=/d -H tcp://h:6"}, ""},
+		{"nothing", true, {""}, ""},
+	};
 	struct buf out;
 
 	(void)state;
@@ -88,6 +116,15 @@ static void what_an_engine_listens_on(void **state)
 			     &out);
 	buf_put(&out, "", 1);
 	CHECK_STR("unit", "/run/docker.sock\n2375\n", buf_span(&out).at);
+	buf_clear(&out);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		for (const char *const *text = parts[i].texts; *text; text++)
+			(parts[i].service ? reach_exec_hosts : reach_listen_streams)(span_of(*text),
+										     &out);
+		buf_put(&out, "", 1);
+		CHECK_STR(parts[i].label, parts[i].want, buf_span(&out).at);
+		buf_clear(&out);
+	}
 	buf_fini(&out);
 }
 
@@ -144,6 +181,12 @@ static void a_host_is_read(void **state)
 	static const char other[] = "vim\0-H\0tcp://9.9.9.9:1";
 	static const char json[] = "{\"hosts\":[\"unix:///x\",\"tcp://10.0.0.1:2376\"]}";
 	static const char unit[] = "[Socket]\nListenStream=/run/docker.sock\nListenStream=4243\n";
+	static const char service[] = "[Service]\nExecStart=/usr/bin/dockerd -H fd://\n";
+	static const char old[] = "[Socket]\nListenStream=5555\n";
+	static const char more[] = "[Socket]\nListenStream=\nListenStream=4244\n";
+	static const char start[] =
+		"[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -H fd:// \\\n"
+		"  -H tcp://0.0.0.0:2377\n";
 	static const char mounts[] = "40 21 0:5 /e /run/e.sock rw - tmpfs tmpfs rw\n";
 	static struct findings f;
 	char root[] = "/tmp/test-reach-XXXXXX", command[100];
@@ -168,6 +211,25 @@ static void a_host_is_read(void **state)
 	CHECK_INT("no mount", 3, (int)f.count);
 	doctor_mounted_socket(&f, "/run/e.sock");
 	CHECK_INT("a mount", 1, says(&f, "/run/e.sock is a mount of the socket file itself"));
+	/* Drop-ins: by name, of whatever folder; the first folder that has a name has it alone. */
+	put(root, "/lib/systemd/system/docker.service", service, sizeof(service) - 1);
+	put(root, "/run/systemd/system/docker.socket.d/10-old.conf", old, sizeof(old) - 1);
+	put(root, "/etc/systemd/system/docker.socket.d/20-more.conf", more, sizeof(more) - 1);
+	put(root, "/lib/systemd/system/docker.service.d/tcp.conf", start, sizeof(start) - 1);
+	put(root, "/lib/systemd/system/docker.service.d/not.txt", old, sizeof(old) - 1);
+	f.count = 0;
+	doctor_reach(&f);
+	CHECK_INT("all of them", 4, (int)f.count);
+	CHECK_INT("a drop-in", 1,
+		  says(&f, "listens on 4244, too (/etc/systemd/system/docker.socket with its "
+			   "drop-ins, the last is 20-more.conf"));
+	CHECK_INT("of the service", 1,
+		  says(&f, "listens on tcp://0.0.0.0:2377, too (/lib/systemd/system/docker.service "
+			   "with its drop-ins, the last is tcp.conf"));
+	put(root, "/etc/systemd/system/docker.service.d/tcp.conf", service, sizeof(service) - 1);
+	f.count = 0;
+	doctor_reach(&f);
+	CHECK_INT("hidden by another of its name", 3, (int)f.count);
 	arena_destroy(f.arena);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	CHECK_INT("removed", 0, system(command)); /* NOLINT(cert-env33-c): a folder of our own */
