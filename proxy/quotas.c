@@ -212,6 +212,9 @@ static void ask(struct sum *s, const struct quota_thing *one, struct quota_sums 
 		int64_t before = is && is->runs ? is->takes[q] : 0;
 		int64_t after = runs ? one->takes[q] : 0;
 
+		/* What starts has the limits to which it is being updated meanwhile. */
+		if (runs && is && after < is->takes[q])
+			after = is->takes[q];
 		if (after == QUOTA_ENDLESS && before != QUOTA_ENDLESS)
 			ret->asked[q] = QUOTA_ENDLESS;
 		else if (after > before)

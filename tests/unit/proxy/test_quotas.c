@@ -160,6 +160,31 @@ static void an_update_in_flight_counts_with_a_start(void **state)
 	CHECK_INT("once", 900, sums.used[QUOTA_MEMORY]);
 }
 
+static void a_start_has_the_limits_of_an_update_in_flight(void **state)
+{
+	struct quotas *t = table();
+	struct quota_thing more = container(1, 900), start = container(1, 600);
+	struct quota_count c = count(10, &more, limits(-1, 800)), before;
+	struct quota_hold hold, held;
+	struct quota_sums sums;
+
+	(void)state;
+	more.runs = false;
+	CHECK_INT("an update of what does not run", QUOTA_FITS,
+		  quotas_take(t, &c, 20, false, &hold));
+	before = count(15, &start, limits(-1, 800));
+	CHECK_INT("counted before it", QUOTA_AGAIN, quotas_take(t, &before, 21, false, &held));
+	c = count(30, &start, limits(-1, 800));
+	CHECK_INT("it would have these", QUOTA_OVER, quotas_take(t, &c, 31, false, &held));
+	CHECK_INT("and is told so", QUOTA_OVER, quotas_look(t, &c, 31, &sums));
+	CHECK_INT("all of them", 900, sums.asked[QUOTA_MEMORY]);
+	start.takes[QUOTA_MEMORY] = QUOTA_ENDLESS;
+	CHECK_INT("without a limit", QUOTA_OVER, quotas_look(t, &c, 31, &sums));
+	start.takes[QUOTA_MEMORY] = 600;
+	quotas_release(t, &hold);
+	CHECK_INT("nothing came of it", QUOTA_FITS, quotas_take(t, &c, 32, false, &held));
+}
+
 static void what_rules_let_pass_is_held(void **state)
 {
 	struct quotas *t = table();
@@ -359,6 +384,7 @@ int main(void)
 		cmocka_unit_test(what_came_between_is_counted_anew),
 		cmocka_unit_test(sums_are_exact),
 		cmocka_unit_test(an_update_in_flight_counts_with_a_start),
+		cmocka_unit_test(a_start_has_the_limits_of_an_update_in_flight),
 		cmocka_unit_test(what_rules_let_pass_is_held),
 		cmocka_unit_test(a_dead_process_holds_what_it_sent),
 		cmocka_unit_test(a_full_table_lets_nothing_through),
