@@ -16,6 +16,7 @@
  *	create.c              container create: reading, hardening, the document that is sent
  *	made.c                check(): what was made beside what was judged
  *	replaces.def, update.c  updates: what a create replaces, and what that one was
+ *	sealed.c              what of these may be secret, or is more than a fact says, as digests
  *	start.c               start, restart, unpause, update: what an existing container is
  *	again.c               what runs, judged again as if it were started now
  *	attest.c              check() of these: what the kernel says of what runs
@@ -212,6 +213,12 @@ void docker_warn(struct backend_call *call, const char *text);
 
 /* A copy of at most VIOLATION_VALUE_MAX bytes. */
 const char *docker_cut(struct backend_call *call, struct span s);
+
+/*
+ * The same for facts, which are compared: what is too long ends with a digest of all of it,
+ * so that no two values are taken for one because they begin alike.
+ */
+const char *docker_word(struct backend_call *call, struct span s);
 
 /*
  * The answer to GET target, or NULL: not there yet (it is asked for now), or

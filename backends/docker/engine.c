@@ -1,5 +1,7 @@
 #include "backends/docker/docker_priv.h"
 
+#include "gate/base/hash.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,6 +38,21 @@ const char *docker_cut(struct backend_call *call, struct span s)
 		len--;
 	copy = arena_strndup(call->arena, s.at, len);
 	return copy ? copy : "";
+}
+
+const char *docker_word(struct backend_call *call, struct span s)
+{
+	char hex[HASH_HEX_LEN + 1];
+	struct hash h;
+
+	if (s.len <= VIOLATION_VALUE_MAX)
+		return docker_cut(call, s);
+	h = hash_of(s);
+	hash_hex(&h, hex);
+	s.len = VIOLATION_VALUE_MAX - sizeof("...") + 1 - HASH_HEX_LEN;
+	while (s.len && ((unsigned char)s.at[s.len] & 0xc0) == 0x80)
+		s.len--;
+	return docker_text(call, "%.*s...%s", SPAN_FMT(s), hex);
 }
 
 struct violation *docker_refuse(struct backend_call *call, enum reason r, const char *field,

@@ -38,7 +38,7 @@ static void lifted(struct docker_reading *r, const char *field, const char *valu
 		jv_push(r->call->arena, docker_fact_list(r, "limits.lifted"), jv_object());
 
 	jv_set(r->call->arena, entry, "field", jv_string(field));
-	jv_set(r->call->arena, entry, "value", jv_string(docker_cut(r->call, span_of(value))));
+	jv_set(r->call->arena, entry, "value", jv_string(docker_word(r->call, span_of(value))));
 }
 
 static void lifted_number(struct docker_reading *r, const char *key)
@@ -96,7 +96,7 @@ static void add_device(struct docker_reading *r, const char *key, size_t i, cons
 	const char *field = docker_text(r->call, "HostConfig.%s[%zu]", key, i);
 	struct jv *entry = jv_push(r->call->arena, docker_fact_list(r, "devices"), jv_object());
 
-	jv_set(r->call->arena, entry, "value", jv_string(docker_cut(r->call, span_of(value))));
+	jv_set(r->call->arena, entry, "value", jv_string(docker_word(r->call, span_of(value))));
 	jv_set(r->call->arena, entry, "field", jv_string(field));
 	docker_lower(r, ISOLATION_NONE, field, value, "a device of the host is handed in");
 }
@@ -104,12 +104,13 @@ static void add_device(struct docker_reading *r, const char *key, size_t i, cons
 static const char *request_text(struct docker_reading *r, const struct jv *request)
 {
 	const struct jv *ids = jv_get(request, "DeviceIDs");
-	const char *first =
-		ids && ids->kind == JV_ARRAY && ids->count && ids->items[0].kind == JV_STRING
-			? ids->items[0].str.at
-			: "";
+	const char *all = "";
 
-	return docker_text(r->call, "%s:%s:%lld", jv_str(request, "Driver", ""), first,
+	for (size_t i = 0; ids && ids->kind == JV_ARRAY && i < ids->count; i++)
+		if (ids->items[i].kind == JV_STRING)
+			all = docker_text(r->call, "%s%s%s", all, *all ? "," : "",
+					  ids->items[i].str.at);
+	return docker_text(r->call, "%s:%s:%lld", jv_str(request, "Driver", ""), all,
 			   (long long)jv_num(request, "Count", 0));
 }
 
@@ -145,7 +146,7 @@ static void read_names(struct docker_reading *r, const char *key, const char *fa
 	struct jv *list = docker_fact_list(r, fact);
 
 	for (size_t i = 0; map && map->kind == JV_OBJECT && i < map->count; i++) {
-		const char *name = docker_cut(r->call, map->members[i].key);
+		const char *name = docker_word(r->call, map->members[i].key);
 		struct jv *entry;
 
 		if (!entries) {

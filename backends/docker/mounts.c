@@ -177,7 +177,7 @@ static void say_mode(const struct mounting *m, const struct docker_bind *b)
 	while (rest.len) {
 		span_cut(&rest, ',', &word);
 		if (!is_plain_word(word, b->is_path))
-			say_option(m, docker_cut(m->r->call, word));
+			say_option(m, docker_word(m->r->call, word));
 	}
 }
 
@@ -242,7 +242,7 @@ static void say_volume_labels(const struct mounting *m, const struct jv *labels)
 	struct backend_call *call = m->r->call;
 
 	for (size_t i = 0; labels && labels->kind == JV_OBJECT && i < labels->count; i++) {
-		const char *label = docker_cut(call, labels->members[i].key);
+		const char *label = docker_word(call, labels->members[i].key);
 		struct jv *entry;
 
 		if (docker_skips_label(m->r, labels->members[i].key))
@@ -300,7 +300,7 @@ static void mount_tmpfs(const struct mounting *m, const struct jv *mount)
 		size_t words = count_words(pair);
 
 		if (words == 1)
-			say_option(m, docker_cut(m->r->call, pair->items[0].str));
+			say_option(m, docker_word(m->r->call, pair->items[0].str));
 		else if (words == 2)
 			say_option(m, docker_text(m->r->call, "%s=%s", pair->items[0].str.at,
 						  pair->items[1].str.at));
@@ -450,7 +450,7 @@ static void read_tmpfs(struct docker_reading *r, struct span target, const struc
 			bytes = bytes_of(span_skip(word, 5));
 		size = bytes > size ? bytes : size;
 		if (bytes < 0 && !is_harmless_tmpfs(word))
-			say_option(&m, docker_cut(r->call, word));
+			say_option(&m, docker_word(r->call, word));
 	}
 	if (size > 0)
 		say(&m, "tmpfs_bytes", jv_int(size));
@@ -485,7 +485,7 @@ static void read_volumes_from(struct docker_reading *r)
 		rest = list->items[i].str;
 		span_cut(&rest, ':', &name);
 		entry = jv_push(r->call->arena, docker_fact_list(r, "volumes_from"), jv_object());
-		jv_set(r->call->arena, entry, "name", jv_string(docker_cut(r->call, name)));
+		jv_set(r->call->arena, entry, "name", jv_string(docker_word(r->call, name)));
 		jv_set(r->call->arena, entry, "field",
 		       jv_string(docker_text(r->call, "HostConfig.VolumesFrom[%zu]", i)));
 	}

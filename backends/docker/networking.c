@@ -265,7 +265,7 @@ static void read_ports(struct docker_reading *r)
 
 	for (size_t i = 0; map && map->kind == JV_OBJECT && i < map->count; i++) {
 		const struct jv *list = &map->members[i].value;
-		const char *port = docker_cut(r->call, map->members[i].key);
+		const char *port = docker_word(r->call, map->members[i].key);
 		const char *field = docker_text(r->call, "HostConfig.PortBindings.%s", port);
 
 		/* Without a binding engines have differed in what they publish. */
@@ -289,7 +289,7 @@ static void read_values(struct docker_reading *r, const char *key, const char *f
 			continue;
 		entry = jv_push(r->call->arena, docker_fact_list(r, fact), jv_object());
 		jv_set(r->call->arena, entry, "value",
-		       jv_string(docker_cut(r->call, list->items[i].str)));
+		       jv_string(docker_word(r->call, list->items[i].str)));
 		jv_set(r->call->arena, entry, "field",
 		       jv_string(docker_text(r->call, "HostConfig.%s[%zu]", key, i)));
 	}
@@ -302,7 +302,7 @@ static const char *plain_link(struct docker_reading *r, struct span link)
 	bool more = true;
 
 	if (!r->update && !r->old_id)
-		return docker_cut(r->call, link);
+		return docker_word(r->call, link);
 	if (!span_cut(&alias, ':', &name))
 		alias = name;
 	if (name.len && *name.at == '/')

@@ -184,8 +184,8 @@ static void read_option(struct docker_reading *r, size_t i, struct span option)
 			return;
 	}
 	entry = jv_push(r->call->arena, docker_fact_list(r, "security"), jv_object());
-	jv_set(r->call->arena, entry, "name", jv_string(docker_cut(r->call, name)));
-	jv_set(r->call->arena, entry, "value", jv_string(docker_cut(r->call, value)));
+	jv_set(r->call->arena, entry, "name", jv_string(docker_word(r->call, name)));
+	jv_set(r->call->arena, entry, "value", jv_string(docker_word(r->call, value)));
 	jv_set(r->call->arena, entry, "field", jv_string(field));
 	weigh_option(r, name, value, field);
 }
@@ -263,7 +263,7 @@ static void read_groups(struct docker_reading *r)
 			continue;
 		entry = jv_push(r->call->arena, docker_fact_list(r, "user.groups"), jv_object());
 		jv_set(r->call->arena, entry, "name",
-		       jv_string(docker_cut(r->call, list->items[i].str)));
+		       jv_string(docker_word(r->call, list->items[i].str)));
 		jv_set(r->call->arena, entry, "field",
 		       jv_string(docker_text(r->call, "HostConfig.GroupAdd[%zu]", i)));
 	}

@@ -79,7 +79,7 @@ static void read_env(struct docker_reading *r)
 		if (env->items[i].kind != JV_STRING)
 			continue;
 		span_cut(&rest, '=', &name);
-		jv_push(r->call->arena, names, jv_string(docker_cut(r->call, name)));
+		jv_push(r->call->arena, names, jv_string(docker_word(r->call, name)));
 	}
 }
 
@@ -137,7 +137,7 @@ static void read_identity(struct docker_reading *r)
 	if (r->made && !r->update)
 		return;
 	for (size_t i = 0; labels && labels->kind == JV_OBJECT && i < labels->count; i++) {
-		const char *label = docker_cut(r->call, labels->members[i].key);
+		const char *label = docker_word(r->call, labels->members[i].key);
 		struct jv *entry;
 
 		if (docker_skips_label(r, labels->members[i].key))
