@@ -179,10 +179,11 @@ static void add_admin(struct report *r, const struct fields *f)
 
 	if (!refused && !*f->status)
 		return;
-	snprintf(text, sizeof(text), "%.40s%s%.64s by uid %" PRId64 ": %s%s%.64s", f->op,
+	snprintf(text, sizeof(text), "%.40s%s%.64s by uid %" PRId64 ": %s%s%.64s%s%.80s", f->op,
 		 *f->object ? " " : "", f->object,
 		 jv_num(jv_path(&f->tree, "actor.auth"), "uid", -1),
-		 refused ? "refused" : f->status, *f->reason ? ", " : "", f->reason);
+		 refused ? "refused" : f->status, *f->reason ? ", " : "", f->reason,
+		 *f->text ? "; " : "", f->text);
 	list(r, LIST_ADMIN, f, text);
 }
 

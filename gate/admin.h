@@ -124,7 +124,14 @@ int admin_state_parse(struct span text, struct admin_state *ret, struct err *err
 /* The file in that folder; none is an empty list. */
 int admin_state_read(int folder, struct admin_state *ret, struct err *err);
 
+/*
+ * Files of that folder: at most ADMIN_STATE_BYTES_MAX bytes, and written by nobody else.  1: read;
+ * 0: there is none.
+ */
+int admin_file_read(int folder, const char *name, struct buf *ret, struct err *err);
+
 /* A new file takes the place of the old one, and is on disk. */
+int admin_file_write(int folder, const char *name, const struct buf *text, struct err *err);
 int admin_state_write(int folder, const struct admin_state *s, struct err *err);
 
 void admin_state_text(const struct admin_state *s, struct buf *out);
@@ -141,7 +148,8 @@ enum admin_ask {
 	ASK_ADD,     /* answered with the row as it is now */
 	ASK_RESTORE, /* ASK_ADD of one that was there before: its profile may be missing */
 	ASK_REMOVE,  /* by row.name */
-	ASK_CLEAR    /* what a gate before left at row.path */
+	ASK_CLEAR,   /* what a gate before left at row.path */
+	ASK_OWNER    /* answered with text: whose owner the name in row.path means */
 };
 
 /* From the process, behind the tag 'q'. */
@@ -157,7 +165,8 @@ struct admin_word {
  */
 struct admin_reply {
 	uint32_t code;           /* enum admin_answer */
-	uint32_t owner_is_known; /* ASK_TRY: identity has that owner in the configuration, too */
+	uint32_t owner_is_known; /* ASK_TRY: identity has that owner in the configuration, too;
+				    ASK_OWNER: somebody has it now */
 	uint64_t ticket;
 	uint64_t reloads; /* ASK_RELOAD: how many had ended before */
 	struct runtime_row row;
@@ -174,6 +183,7 @@ struct admin_conf {
 	uid_t starter; /* of the gate */
 	gid_t group;   /* likewise */
 	struct metrics *metrics;
+	struct emergency *emergency; /* which this process alone writes */
 };
 
 /* Serves until the control socket ends.  The exit status. */

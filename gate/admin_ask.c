@@ -97,3 +97,33 @@ void admin_print_refusal(const char *verb, const struct jv *answer)
 
 	fprintf(stderr, "%s: %s%s%s\n", verb, reason, *text ? ": " : "", text);
 }
+
+static void print_json(const struct jv *v)
+{
+	struct buf text;
+
+	buf_init(&text, ADMIN_ANSWER_MAX);
+	jv_write(&text, v);
+	printf("%.*s\n", SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+}
+
+int admin_command(const struct args *args, enum admin_verb verb, const struct jv *given,
+		  const char *key, void (*print)(const struct jv *answer), struct arena *a)
+{
+	struct err err = {0};
+	const char *socket = admin_socket_of(args, a, &err);
+	const struct jv *shown;
+	struct jv answer;
+
+	if (!socket || admin_ask_gate(socket, verb, given, a, &answer, &err) < 0)
+		return command_failed(&err);
+	shown = jv_get(&answer, key);
+	if (args->json)
+		print_json(shown && jv_true(&answer, "ok") ? shown : &answer);
+	else if (jv_true(&answer, "ok"))
+		print(&answer);
+	else
+		admin_print_refusal(admin_verb_name(verb), &answer);
+	return jv_true(&answer, "ok") ? EXIT_YES : EXIT_NO;
+}

@@ -18,4 +18,10 @@ const char *admin_socket_of(const struct args *args, struct arena *a, struct err
 /* "not_permitted: ..." of an answer that is no. */
 void admin_print_refusal(const char *verb, const struct jv *answer);
 
+/*
+ * Asks the gate that args name, and shows what came; key: what --json shows of the answer.
+ */
+int admin_command(const struct args *args, enum admin_verb verb, const struct jv *given,
+		  const char *key, void (*print)(const struct jv *answer), struct arena *a);
+
 #endif

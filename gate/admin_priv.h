@@ -6,6 +6,7 @@
 #include "gate/admin.h"
 #include "gate/base/buf.h"
 #include "gate/base/uuid.h"
+#include "proxy/emergency.h"
 #include "proxy/loop.h"
 
 #define ADMIN_USES_MAX 32 /* connections at once */
@@ -38,7 +39,10 @@ struct admin_use {
 	admin_reply_fn *reply; /* when the supervisor has answered */
 	uint64_t ticket;       /* of what it was asked; 0: nothing */
 	uint64_t reloads;
-	struct admin_kept kept; /* the listener that it is about */
+	struct admin_kept kept;              /* the listener that it is about */
+	char owner[EMERGENCY_OWNER_MAX + 1]; /* ... or whose quarantine; "" */
+	char note[160];                      /* for its records, or "" */
+	bool owner_known;                    /* somebody has that owner now */
 	enum admin_answer answer;
 	char text[ERR_MSG_MAX];
 	struct buf result; /* members of the answer, as JSON */
@@ -54,9 +58,10 @@ struct admin {
 	struct admin_use *holder;               /* changes the listeners now: one at a time */
 	struct admin_use keeper;                /* restores listeners when the process starts */
 	struct admin_state state;
-	size_t restored; /* so many of the state have been seen to */
-	bool damaged;    /* the state cannot be read, so nothing is added to it */
-	bool ready;      /* and has said so */
+	struct emergency_view emergency; /* what is in force */
+	size_t restored;                 /* so many of the state have been seen to */
+	bool damaged;                    /* the state cannot be read, so nothing is added to it */
+	bool ready;                      /* and has said so */
 	uint64_t started_ms, log_seen_ms, tick_ms, next_ticket;
 	bool over;
 };
@@ -78,6 +83,18 @@ void admin_finish(struct admin_use *u, enum admin_answer how);
 
 /* Records that a listener has ended, or is there again, without anybody having asked. */
 void admin_note(struct admin *a, const char *op, const struct runtime_row *row, const char *text);
+
+/* --- admin_emergency.c --- */
+
+/*
+ * When the process starts: what is kept comes into force, if this is the gate's start; else the
+ * file gets what is in force.
+ */
+void admin_emergency_open(struct admin *a);
+
+void admin_begin_quarantine(struct admin_use *u);
+void admin_begin_quarantine_release(struct admin_use *u);
+void admin_begin_quarantine_list(struct admin_use *u);
 
 /* --- admin_verbs.c --- */
 

@@ -158,6 +158,10 @@ static void fill_record(const struct admin_use *u, struct record *r)
 		r->object_kind = "listener";
 		r->object_name = u->kept.row.name;
 	}
+	if (*u->owner) {
+		r->object_kind = "owner";
+		r->object_name = u->owner;
+	}
 	if (u->own)
 		return;
 	r->auth_method = "peercred";
@@ -215,6 +219,7 @@ void admin_finish(struct admin_use *u, enum admin_answer how)
 	fill_record(u, &r);
 	snprintf(why, sizeof(why), "%s%s%s", admin_answer_name(how), *u->text ? ": " : "", u->text);
 	r.err = how ? why : NULL;
+	r.text = u->note;
 	if (audit_require(u->a->audit, &r, on_outcome, u) < 0)
 		on_outcome(u, NULL);
 }
@@ -683,6 +688,7 @@ static int open_admin(struct admin *a, int control, struct err *err)
 	a->audit = audit_client_create();
 	a->state.list = calloc(RUNTIME_MAX, sizeof(*a->state.list));
 	a->started_ms = a->log_seen_ms = clock_boot_ms();
+	admin_emergency_open(a);
 	if (!a->audit || !a->state.list)
 		return err_sys(err, "no memory");
 	if (a->conf->state >= 0 && admin_state_read(a->conf->state, &a->state, err) < 0) {

@@ -1,9 +1,11 @@
 #include "gate/admin.h"
 
+#include "proxy/emergency.h"
+
 #include <assert.h>
 #include <string.h>
 
-enum admin_kind { ADMIN_NAME = 0, ADMIN_PATH, ADMIN_NUMBER };
+enum admin_kind { ADMIN_NAME = 0, ADMIN_PATH, ADMIN_NUMBER, ADMIN_WORD, ADMIN_FLAG };
 enum admin_need { ADMIN_OPTIONAL = 0, ADMIN_REQUIRED };
 
 struct verb_row {
@@ -119,9 +121,36 @@ static bool fits(const struct arg_row *row, const struct jv *v)
 	if (row->kind == ADMIN_NUMBER)
 		return v->kind == JV_INT && v->i >= 0 && (uint64_t)v->i >= row->least &&
 		       (uint64_t)v->i <= row->most;
+	if (row->kind == ADMIN_FLAG)
+		return v->kind == JV_BOOL;
 	if (v->kind != JV_STRING || v->str.len < row->least || v->str.len > row->most)
 		return false;
+	if (row->kind == ADMIN_WORD)
+		return emergency_is_word(v->str.at, v->str.len, row->most);
 	return row->kind == ADMIN_PATH ? is_path(v->str) : runtime_is_name(v->str.at, v->str.len);
+}
+
+/* What the kinds of arguments are called, and whether their range is of bytes. */
+static const struct {
+	const char *text;
+	bool ranged, bytes;
+} kinds[] = {
+	[ADMIN_NAME] = {"a name (letters, digits, '.', '_', '-')", true, true},
+	[ADMIN_PATH] = {"an absolute path whose steps are names", true, true},
+	[ADMIN_NUMBER] = {"a whole number", true, false},
+	[ADMIN_WORD] = {"a word (letters, digits, '.', '_', '-', '@', '#', '/', ':', '+')", true,
+			true},
+	[ADMIN_FLAG] = {"true or false", false, false},
+};
+
+static void say_kind(const struct arg_row *row, struct err *err)
+{
+	if (!kinds[row->kind].ranged)
+		err_set(err, ERR_INPUT, "'%s' must be %s", row->key, kinds[row->kind].text);
+	else
+		err_set(err, ERR_INPUT, "'%s' must be %s of %llu to %llu%s", row->key,
+			kinds[row->kind].text, (unsigned long long)row->least,
+			(unsigned long long)row->most, kinds[row->kind].bytes ? " bytes" : "");
 }
 
 static enum admin_answer read_arg(const struct arg_row *row, const struct jv *v,
@@ -133,12 +162,9 @@ static enum admin_answer read_arg(const struct arg_row *row, const struct jv *v,
 	if (!v)
 		err_set(err, ERR_INPUT, "'%s' is missing: %s", row->key, row->doc);
 	else if (!fits(row, v))
-		err_set(err, ERR_INPUT, "'%s' must be %s of %llu to %llu%s", row->key,
-			row->kind == ADMIN_NUMBER ? "a whole number"
-			: row->kind == ADMIN_PATH ? "an absolute path whose steps are names,"
-						  : "a name (letters, digits, '.', '_', '-')",
-			(unsigned long long)row->least, (unsigned long long)row->most,
-			row->kind == ADMIN_NUMBER ? "" : " bytes");
+		say_kind(row, err);
+	else if (row->kind == ADMIN_FLAG)
+		*ret = (struct admin_value){true, "", v->b};
 	else if (row->kind == ADMIN_NUMBER)
 		*ret = (struct admin_value){true, "", (uint64_t)v->i};
 	else

@@ -72,6 +72,26 @@ static void note_owner(const struct config *c, struct admin_reply *reply, const 
 		}
 }
 
+/* Identities go before owners: an owner that is called as one can be meant by who has it. */
+static void find_owner(const struct serve *s, const char *name, struct admin_reply *reply)
+{
+	const struct proxy_conf *p = &s->loaded->config.proxy;
+
+	snprintf(reply->text, sizeof(reply->text), "%s", name);
+	for (size_t i = 0; i < p->identity_count; i++) {
+		if (strcmp(p->identities[i].name, name) == 0) {
+			snprintf(reply->text, sizeof(reply->text), "%s", p->identities[i].owner);
+			reply->owner_is_known = 1;
+			return;
+		}
+		if (strcmp(p->identities[i].owner, name) == 0)
+			reply->owner_is_known = 1;
+	}
+	for (size_t i = 0; admin_sockets_at(s->sockets, i); i++)
+		if (strcmp(admin_sockets_at(s->sockets, i)->row.owner, name) == 0)
+			reply->owner_is_known = 1;
+}
+
 void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *reply,
 		 const struct runtime_listener **ret_made, bool *ret_gone)
 {
@@ -82,6 +102,11 @@ void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *repl
 	size_t before = admin_sockets_count(s->sockets);
 	struct err err = {0};
 
+	if (w->ask == ASK_OWNER) {
+		row.path[RUNTIME_PATH_MAX] = '\0';
+		find_owner(s, row.path, reply);
+		return;
+	}
 	/* Its sender reads bytes of callers: nothing in it is taken on trust. */
 	if (!runtime_is_row(&row)) {
 		reply->code = ANSWER_bad_argument;
@@ -160,6 +185,25 @@ static void add_listener(struct arena *a, struct jv *list, const struct config *
 	jv_set(a, to, "until", jv_string(arena_strndup(a, until, strlen(until))));
 }
 
+/* The view is too large for a stack that serves others as well. */
+static void add_quarantines(const struct serve *s, struct arena *a, struct jv *tree)
+{
+	static struct emergency_view view;
+	struct jv *list = jv_set(a, tree, "quarantines", jv_array()), *to;
+
+	emergency_look(s->emergency, &view);
+	jv_set(a, tree, "quarantines_known", jv_bool(view.turn != 0));
+	for (size_t i = 0; i < view.owner_count && i < EMERGENCY_OWNERS; i++) {
+		const struct quarantine *q = &view.owners[i];
+
+		to = jv_push(a, list, jv_object());
+		jv_set(a, to, "owner", jv_string(q->owner));
+		jv_set(a, to, "ticket", jv_string(q->ticket));
+		jv_set(a, to, "since", jv_int(q->since));
+		jv_set(a, to, "kill", jv_bool(q->kill != 0));
+	}
+}
+
 void serve_status_more(void *arg, struct arena *a, struct jv *tree)
 {
 	const struct serve *s = arg;
@@ -167,4 +211,5 @@ void serve_status_more(void *arg, struct arena *a, struct jv *tree)
 
 	for (size_t i = 0; admin_sockets_at(s->sockets, i); i++)
 		add_listener(a, list, &s->loaded->config, &admin_sockets_at(s->sockets, i)->row);
+	add_quarantines(s, a, tree);
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define ARENA_MAX ((size_t)16 << 20)
-#define NEW_FILE  ADMIN_STATE_FILE ".new"
 
 /* --- reading --- */
 
@@ -144,22 +143,29 @@ static int read_all(int fd, struct buf *ret, struct err *err)
 	}
 }
 
+int admin_file_read(int folder, const char *name, struct buf *ret, struct err *err)
+{
+	auto_fd int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(err, "open %s", name);
+	if (check_file(fd, err) < 0 || read_all(fd, ret, err) < 0)
+		return err_wrap(err, "%s", name);
+	return buf_len(ret) ? 1 : err_set(err, ERR_CONFIG, "%s: it is empty", name);
+}
+
 int admin_state_read(int folder, struct admin_state *ret, struct err *err)
 {
-	auto_fd int fd =
-		openat(folder, ADMIN_STATE_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct buf text;
-	int rc = -1;
+	int rc;
 
 	ret->count = 0;
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(err, "open %s", ADMIN_STATE_FILE);
 	buf_init(&text, ADMIN_STATE_BYTES_MAX + 1);
-	if (check_file(fd, err) == 0 && read_all(fd, &text, err) == 0)
-		rc = buf_len(&text) ? admin_state_parse(buf_span(&text), ret, err)
-				    : err_set(err, ERR_CONFIG, "it is empty");
+	rc = admin_file_read(folder, ADMIN_STATE_FILE, &text, err);
+	if (rc == 1 && admin_state_parse(buf_span(&text), ret, err) < 0)
+		rc = err_wrap(err, "%s", ADMIN_STATE_FILE);
 	buf_fini(&text);
-	return rc < 0 ? err_wrap(err, "%s", ADMIN_STATE_FILE) : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 /* --- writing --- */
@@ -181,19 +187,34 @@ void admin_state_text(const struct admin_state *s, struct buf *out)
 	buf_puts(out, "]}\n");
 }
 
-static int write_new(int folder, struct span text, struct err *err)
+static int write_new(int folder, const char *name, struct span text, struct err *err)
 {
 	int fd, rc;
 
-	unlinkat(folder, NEW_FILE, 0);
-	fd = openat(folder, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlinkat(folder, name, 0);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_sys(err, "make %s", NEW_FILE);
+		return err_sys(err, "make %s", name);
 	rc = io_write_all(fd, text.at, text.len, err);
 	if (rc == 0 && fsync(fd) < 0)
-		rc = err_sys(err, "write %s", NEW_FILE);
+		rc = err_sys(err, "write %s", name);
 	if (close(fd) < 0 && rc == 0)
-		rc = err_sys(err, "write %s", NEW_FILE);
+		rc = err_sys(err, "write %s", name);
+	return rc;
+}
+
+int admin_file_write(int folder, const char *name, const struct buf *text, struct err *err)
+{
+	char new_name[64];
+	int rc;
+
+	snprintf(new_name, sizeof(new_name), "%.50s.new", name);
+	rc = buf_spent(text) ? err_set(err, ERR_LIMIT, "%s would be too large", name)
+			     : write_new(folder, new_name, buf_span(text), err);
+	if (rc == 0 && renameat(folder, new_name, folder, name) < 0)
+		rc = err_sys(err, "put %s in its place", name);
+	if (rc == 0 && fsync(folder) < 0)
+		rc = err_sys(err, "sync the folder of %s", name);
 	return rc;
 }
 
@@ -204,13 +225,8 @@ int admin_state_write(int folder, const struct admin_state *s, struct err *err)
 
 	buf_init(&text, ADMIN_STATE_BYTES_MAX);
 	admin_state_text(s, &text);
-	rc = buf_spent(&text) ? err_set(err, ERR_LIMIT, "%s would be too large", ADMIN_STATE_FILE)
-			      : write_new(folder, buf_span(&text), err);
+	rc = admin_file_write(folder, ADMIN_STATE_FILE, &text, err);
 	buf_fini(&text);
-	if (rc == 0 && renameat(folder, NEW_FILE, folder, ADMIN_STATE_FILE) < 0)
-		rc = err_sys(err, "put %s in its place", ADMIN_STATE_FILE);
-	if (rc == 0 && fsync(folder) < 0)
-		rc = err_sys(err, "sync the folder of %s", ADMIN_STATE_FILE);
 	return rc;
 }
 

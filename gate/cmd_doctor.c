@@ -3,6 +3,7 @@
 #include "gate/base/jv.h"
 #include "gate/doctor.h"
 #include "gate/serve.h"
+#include "gate/status_ask.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -153,6 +154,29 @@ void doctor_config(struct findings *f)
 				    "backend '%s' has files = \"none\"", c->proxy.backends[i].name);
 }
 
+/* A gate that runs under this configuration is asked, if there is one. */
+static void doctor_emergency(struct findings *f)
+{
+	const struct jv *list;
+	struct err err = {0};
+	struct jv status;
+
+	if (status_ask(f->config->status_socket, f->arena, &status, &err) < 0)
+		return;
+	list = jv_get(&status, "quarantines");
+	if (list && !jv_true(&status, "quarantines_known"))
+		finding_add(f, FINDING_WEAK, "All is refused.",
+			    "Mend or remove emergency.json in admin { state }, and start the gate "
+			    "again.",
+			    "the gate does not know who is under quarantine");
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		finding_add(f, FINDING_NOTE, "All that it asks for is refused.",
+			    "sallyport quarantine NAME --release --ticket TICKET, when it is over.",
+			    "%s is under quarantine, ticket %s",
+			    jv_str(&list->items[i], "owner", "?"),
+			    jv_str(&list->items[i], "ticket", "?"));
+}
+
 static const char *level_name(enum finding_level level)
 {
 	switch (level) {
@@ -221,6 +245,7 @@ static int examine(const struct config *config, const struct err *mistake, bool 
 	if (config) {
 		doctor_config(&f);
 		doctor_tls(&f);
+		doctor_emergency(&f);
 	}
 	for (size_t i = 0; i < f.count; i++) {
 		if (f.list[i].level == FINDING_WEAK)

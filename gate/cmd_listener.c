@@ -71,16 +71,6 @@ static int fill_add(const struct args *args, struct arena *a, struct jv *to, str
 	return set_gid(a, to, args->group, err) < 0 ? -1 : set_mode(a, to, args->mode, err);
 }
 
-static void print_json(const struct jv *v)
-{
-	struct buf text;
-
-	buf_init(&text, ADMIN_ANSWER_MAX);
-	jv_write(&text, v);
-	printf("%.*s\n", SPAN_FMT(buf_span(&text)));
-	buf_fini(&text);
-}
-
 static void print_added(const struct jv *answer)
 {
 	const struct jv *l = jv_get(answer, "listener");
@@ -109,27 +99,6 @@ static void print_list(const struct jv *answer)
 	}
 }
 
-/* Asks, and shows what came; key: what --json shows of the answer. */
-static int ask(const struct args *args, enum admin_verb verb, const struct jv *given,
-	       const char *key, void (*print)(const struct jv *answer), struct arena *a)
-{
-	struct err err = {0};
-	const char *socket = admin_socket_of(args, a, &err);
-	const struct jv *shown;
-	struct jv answer;
-
-	if (!socket || admin_ask_gate(socket, verb, given, a, &answer, &err) < 0)
-		return command_failed(&err);
-	shown = jv_get(&answer, key);
-	if (args->json)
-		print_json(shown && jv_true(&answer, "ok") ? shown : &answer);
-	else if (jv_true(&answer, "ok"))
-		print(&answer);
-	else
-		admin_print_refusal(admin_verb_name(verb), &answer);
-	return jv_true(&answer, "ok") ? EXIT_YES : EXIT_NO;
-}
-
 int run_listener_add(const struct args *args)
 {
 	struct arena *a = arena_create(ARENA_MAX);
@@ -141,7 +110,7 @@ int run_listener_add(const struct args *args)
 		return EXIT_CANNOT;
 	rc = fill_add(args, a, &given, &err) < 0
 		     ? command_failed(&err)
-		     : ask(args, VERB_listener_add, &given, "listener", print_added, a);
+		     : admin_command(args, VERB_listener_add, &given, "listener", print_added, a);
 	arena_destroy(a);
 	return rc;
 }
@@ -153,7 +122,7 @@ int run_listener_list(const struct args *args)
 
 	if (!a)
 		return EXIT_CANNOT;
-	rc = ask(args, VERB_listener_list, NULL, "listeners", print_list, a);
+	rc = admin_command(args, VERB_listener_list, NULL, "listeners", print_list, a);
 	arena_destroy(a);
 	return rc;
 }
@@ -169,7 +138,8 @@ int run_listener_remove(const struct args *args)
 		return EXIT_CANNOT;
 	if (args->rest_count == 1) {
 		jv_set(a, &given, "name", jv_string(args->rest[0]));
-		rc = ask(args, VERB_listener_remove, &given, "listener", print_removed, a);
+		rc = admin_command(args, VERB_listener_remove, &given, "listener", print_removed,
+				   a);
 	} else {
 		err_set(&err, ERR_INPUT, "name the listener that is to end");
 		rc = command_failed(&err);

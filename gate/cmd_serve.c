@@ -10,6 +10,7 @@
 #include "gate/serve.h"
 #include "gate/supervisor.h"
 #include "gate/watched_log.h"
+#include "proxy/emergency.h"
 #include "proxy/engines.h"
 #include "proxy/metrics.h"
 #include "proxy/quotas.h"
@@ -234,8 +235,9 @@ static int serve(struct serve *s, struct err *err)
 	s->engines = engines_create(c->proxy.backend_count, err);
 	s->watched = watched_create(err);
 	s->updates = updates_create(s->loaded->config.updates, err);
+	s->emergency = emergency_create(err);
 	if (!s->rates || !s->quotas || !s->metrics || !s->engines || !s->audit_state ||
-	    !s->watched || !s->updates)
+	    !s->watched || !s->updates || !s->emergency)
 		return -1;
 	start_looking_back(s);
 	say_mounted_sockets(s);

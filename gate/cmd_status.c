@@ -107,6 +107,18 @@ static void print_status(const struct jv *tree)
 		       jv_str(&listeners->items[i], "path", "?"));
 }
 
+static void print_emergency(const struct jv *tree)
+{
+	const struct jv *list = jv_get(tree, "quarantines"), *one;
+
+	if (list && !jv_true(tree, "quarantines_known"))
+		printf("QUARANTINE it is not known who is under one, so all is refused\n");
+	for (size_t i = 0; (one = item(list, i)); i++)
+		printf("QUARANTINE %s, ticket %s%s\n", jv_str(one, "owner", "?"),
+		       jv_str(one, "ticket", "?"),
+		       jv_true(one, "kill") ? ", what it runs is stopped" : "");
+}
+
 static int show(const char *socket, const struct args *args, struct arena *a)
 {
 	struct err err = {0};
@@ -131,6 +143,7 @@ static int show(const char *socket, const struct args *args, struct arena *a)
 		buf_fini(&text);
 	} else {
 		print_status(&tree);
+		print_emergency(&tree);
 	}
 	return jv_true(&tree, "ready") ? EXIT_YES : EXIT_NO;
 }

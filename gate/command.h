@@ -44,6 +44,7 @@ struct args {
 	const char *socket, *path, *lifetime, *name, *group,
 		*mode; /* listener; socket: who asks it */
 	const char *out, *url, *to, *ca, *commit, *author, *approver, *ticket; /* bundle */
+	bool kill, release; /* quarantine, with a ticket */
 
 	const char *clients, *dir; /* init */
 	bool from_env;

@@ -32,6 +32,8 @@ static int die_with_parent(const struct serve *s, struct err *err)
 
 static int begin(const struct serve *s, enum role role, struct err *err)
 {
+	if (role != ROLE_ADMIN)
+		emergency_only_read(s->emergency);
 	/* Changing ids clears the signal of the parent's death, so it is set behind that. */
 	if (privs_become(role, s->root ? &s->ids[role] : NULL, err) < 0)
 		return -1;
@@ -70,6 +72,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.engines = s->engines;
 	conf.audit_state = s->audit_state;
 	conf.watched = s->watched;
+	conf.emergency = s->emergency;
 	allow_for(&conf);
 	conf.runtime = admin_sockets_all(s->sockets);
 	conf.runtime_count = admin_sockets_count(s->sockets);
@@ -96,6 +99,7 @@ static int run_watcher(const struct serve *s, int control, struct err *err)
 	conf.engines = s->engines;
 	conf.audit_state = s->audit_state;
 	conf.watched = s->watched;
+	conf.emergency = s->emergency;
 	allow_for(&conf);
 	w = watcher_open(&conf, err);
 	if (!w)
@@ -155,7 +159,8 @@ static int run_admin(const struct serve *s, int control, struct err *err)
 				  .state = s->state,
 				  .starter = geteuid(),
 				  .group = getegid(),
-				  .metrics = s->metrics};
+				  .metrics = s->metrics,
+				  .emergency = s->emergency};
 
 	bundle_unmap(&s->loaded->bundle);
 	keep_table(s->metrics);
@@ -171,6 +176,7 @@ static int run_reader(const struct serve *s, int control, struct err *err)
 	struct err unheard = {0};
 
 	keep_table(NULL);
+	emergency_only_read(s->emergency);
 	if (die_with_parent(s, err) < 0 || privs_read(err) < 0)
 		return -1;
 	if (bundle_read_to_serve(s->loaded->config.path, &bundle, err) == 0)

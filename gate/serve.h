@@ -43,6 +43,7 @@ struct serve {
 	struct rates *rates;              /* shared by all workers, of every generation */
 	struct quotas *quotas;            /* shared by all workers, likewise */
 	struct updates *updates;          /* likewise */
+	struct emergency *emergency;      /* likewise, written by the admin process */
 	struct watched *watched;          /* ... and by watchers */
 	char self[SELF_ID_MAX + 1];       /* the container that it runs in, or "" */
 	struct dial_addresses *addresses; /* one a backend; of those at tcp:// */

@@ -11,6 +11,7 @@
 #include "gate/base/hash.h"
 #include "gate/base/span.h"
 #include "proxy/certificate.h"
+#include "proxy/emergency.h"
 #include "proxy/runtime.h"
 #include "proxy/tls_server.h"
 #include "rules/caller.h"
@@ -143,6 +144,7 @@ struct proxy_conf {
 	struct rates *rates;             /* shared by all workers; NULL: none are kept (`check`) */
 	struct quotas *quotas;           /* likewise */
 	struct updates *updates;         /* as rates */
+	const struct emergency *emergency; /* shared by all; NULL: there is none (`check`) */
 	/*
 	 * Reads the configuration that follows this one, and takes the descriptor; *ret_kept is
 	 * what drop_next() gets when it is not needed any more.  NULL: streams are not judged

@@ -332,6 +332,8 @@ static bool caller_refused(struct exchange *x)
 		refuse_untold(x);
 	else if (!c->known)
 		violations_add(&x->call.refused, REASON_identity_unknown);
+	else if (quarantine_refuses(x))
+		return true;
 	else if (!x->profile)
 		violations_add(&x->call.refused, REASON_profile_missing);
 	else if ((body = body_fits(x)) != REASON_NONE)

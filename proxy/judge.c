@@ -187,8 +187,8 @@ static void on_decision_recorded(void *arg, const struct audit_receipt *receipt)
 		return;
 	}
 	keep_receipt(x, receipt);
-	if (x->gone && exchange_may_release(x)) {
-		x->status = "aborted"; /* nobody waits for it, and nothing was sent */
+	if ((x->gone && exchange_may_release(x)) || quarantine_holds(x)) {
+		x->status = "aborted"; /* nobody waits for it, or is to; and nothing was sent */
 		exchange_ready(x);
 		return;
 	}
@@ -362,6 +362,10 @@ void exchange_judge(struct exchange *x)
 
 	enum grant grant = profile_grant(x->profile, x->call.op);
 
+	if (quarantine_refuses(x)) {
+		exchange_deny(x);
+		return;
+	}
 	if (grant != GRANT_PLAIN) {
 		judge_make_facts(x); /* of what is not granted for the record alone */
 	}

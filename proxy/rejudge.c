@@ -213,6 +213,8 @@ static void list_failed(struct rejudging *r, const char *why)
 	log_often(&lists_failed, "backend %s: what runs cannot be judged again: %s",
 		  r->worker->conf->backends[r->backend].name, why);
 	end_list(r);
+	if (r->lists_kill)
+		kill_round_failed(&r->kills, r->worker->loop.now_ms);
 	rejudging_again(r);
 }
 
@@ -226,10 +228,13 @@ static void on_row(void *arg, struct span row)
 	struct rejudging *r = arg;
 	struct service *s = &r->worker->services[r->backend];
 	struct backend_call call = {.arena = r->row_arena,
+				    .owner = "",
 				    .adopted = s->conf->adopted,
 				    .adopted_count = s->conf->adopted_count,
 				    .self = r->worker->conf->self};
-	struct rejudged_id one = {.cause = r->lists_all ? r->cause : CAUSE_ENGINE_START};
+	struct rejudged_id one = {.cause = r->lists_kill  ? CAUSE_QUARANTINE
+					   : r->lists_all ? r->cause
+							  : CAUSE_ENGINE_START};
 	enum jv_fault fault;
 	struct err err = {0};
 	const char *id = "";
@@ -239,6 +244,8 @@ static void on_row(void *arg, struct span row)
 		r->tally.left_out++;
 	else
 		id = s->ops->running_row(s->backend, &call, &doc);
+	if (r->lists_kill && (!*id || !rejudge_kills(r->worker, call.object.owner)))
+		id = "";
 	if (is_id(id)) {
 		memcpy(one.id, id, sizeof(one.id));
 		push(r, &one);
@@ -321,7 +328,17 @@ static void list_next(struct rejudging *r)
 	const char *ids[REJUDGE_IDS];
 	size_t count = r->id_count;
 
-	if (r->list || !r->up || r->worker->stopping || (!r->wanted && !count))
+	if (r->list || !r->up || r->worker->stopping)
+		return;
+	r->lists_kill = kill_round_is_due(&r->kills, r->worker);
+	if (r->lists_kill) {
+		if (!r->began)
+			r->cause = CAUSE_QUARANTINE;
+		r->lists_all = false;
+		start_list(r, NULL, 0);
+		return;
+	}
+	if (!r->wanted && !count)
 		return;
 	r->lists_all = r->wanted;
 	r->wanted = false;

@@ -28,6 +28,7 @@ enum rejudge_cause {
 	CAUSE_ENGINE_START,  /* of this one, unasked */
 	CAUSE_ENGINE_RELOAD, /* the engine's own configuration */
 	CAUSE_AGAIN,         /* it could not be done before */
+	CAUSE_QUARANTINE,    /* of its owner, whose workloads are stopped */
 	CAUSE_COUNT
 };
 

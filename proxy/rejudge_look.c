@@ -294,6 +294,8 @@ static void who_is_known(struct look *l)
 		look_over(l, FINDING_GONE, false);
 		return;
 	}
+	if (look_quarantined(l))
+		return;
 	l->seen.has_min = l->again.has_minimum;
 	l->seen.minimum = l->again.minimum;
 	l->candidate_count =

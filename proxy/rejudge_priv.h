@@ -129,6 +129,28 @@ void look_stop(struct look *l);                   /* goes on until look_over() *
 void look_stop_tick(struct look *l);
 void look_stop_drop(struct look *l);
 
+/* --- quarantines that stop what runs: rejudge_quarantine.c --- */
+
+/*
+ * What runs is listed when one has begun, and twice again for what was being started then;
+ * what is found otherwise later, by the look of a start, a reload or a reconnect, is stopped too.
+ */
+struct kill_rounds {
+	uint64_t last_id; /* of the quarantines that were seen to */
+	unsigned left;
+	uint64_t due_ms;
+};
+
+/* NULL: what this owner runs is not to be stopped for a quarantine. */
+const struct quarantine *rejudge_kills(struct worker *w, const char *owner);
+
+/* True: a round is due now, and has been taken. */
+bool kill_round_is_due(struct kill_rounds *k, struct worker *w);
+void kill_round_failed(struct kill_rounds *k, uint64_t now_ms);
+
+/* True: its owner is under such a quarantine, and it is being stopped. */
+bool look_quarantined(struct look *l);
+
 /* --- a backend's --- */
 
 struct rejudge_tally {
@@ -144,9 +166,10 @@ struct rejudging {
 	enum rejudge_cause cause;
 	char ids[REJUDGE_IDS][REJUDGE_ID_MAX + 1]; /* started unasked */
 	size_t id_count;
+	struct kill_rounds kills;
 
 	struct upcall *list; /* under way */
-	bool lists_all;
+	bool lists_all, lists_kill;
 	uint64_t list_deadline_ms;
 	struct elements elements;
 	struct arena *row_arena;

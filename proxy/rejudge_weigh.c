@@ -11,6 +11,7 @@ const char *rejudge_cause_name(enum rejudge_cause c)
 		[CAUSE_ENGINE_START] = "engine_start",
 		[CAUSE_ENGINE_RELOAD] = "engine_reload",
 		[CAUSE_AGAIN] = "again",
+		[CAUSE_QUARANTINE] = "quarantine",
 	};
 	_Static_assert(sizeof(names) / sizeof(*names) == CAUSE_COUNT, "a name each");
 

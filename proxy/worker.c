@@ -187,7 +187,9 @@ static int fill_worker(struct worker *w, const struct proxy_conf *conf, struct e
 	w->services = calloc(conf->backend_count + 1, sizeof(*w->services));
 	w->listeners = calloc(conf->listener_count + 1, sizeof(*w->listeners));
 	w->audit = audit_client_create();
-	if (!w->services || !w->listeners || !w->audit)
+	if (conf->emergency)
+		w->emergency = calloc(1, sizeof(*w->emergency));
+	if (!w->services || !w->listeners || !w->audit || (conf->emergency && !w->emergency))
 		return err_sys(err, "allocate a worker");
 	audit_client_hold_reads(w->audit, READS_HELD_MS);
 	for (size_t i = 0; i < conf->listener_count; i++)
@@ -259,6 +261,7 @@ void worker_close(struct worker *w)
 	engine_close(w->rules);
 	loop_close(&w->loop);
 	free(w->services);
+	free(w->emergency);
 	free(w->listeners);
 	free(w);
 }
@@ -463,12 +466,20 @@ static bool is_done(const struct worker *w)
 	       (w->watcher ? watcher_idle(w) : (!w->conns && !w->wires));
 }
 
-/* Whoever came before the log's connection is up would be refused; a lost log is not waited for. */
+static bool is_informed(struct worker *w)
+{
+	return audit_client_up(w->audit) && quarantine_is_known(w);
+}
+
+/*
+ * Whoever came before the log's connection is up, or before it is known who is under quarantine,
+ * would be refused; a lost log is not waited for.
+ */
 static void await_log(struct worker *w)
 {
 	uint64_t give_up_ms = clock_boot_ms() + LOG_PATIENCE_MS;
 
-	while (!is_done(w) && !audit_client_up(w->audit) && clock_boot_ms() < give_up_ms)
+	while (!is_done(w) && !is_informed(w) && clock_boot_ms() < give_up_ms)
 		worker_turn(w, WORKER_TICK_MS);
 }
 

@@ -271,6 +271,9 @@ struct worker {
 
 	struct rejudge *rejudge; /* in a watcher: what judges again */
 
+	struct emergency_view *emergency; /* what is in force; NULL without conf->emergency */
+	uint64_t emergency_seen;          /* the turn whose connections were seen to */
+
 	struct check *check; /* set in `sallyport check`: judge, print, forward nothing */
 };
 
@@ -326,6 +329,13 @@ void connection_accept_again(struct listener *l);          /* after a pause, if 
 
 /* streams.c: the worker is replaced, by one with the rules of this bundle; takes it */
 void streams_follow(struct worker *w, int bundle);
+
+/* quarantine.c */
+bool quarantine_is_known(struct worker *w);      /* false: nothing is allowed yet */
+bool quarantine_refuses(struct exchange *x);     /* call.refused says why */
+bool quarantine_holds(const struct exchange *x); /* by now; nothing is said */
+void quarantine_blame(struct violation *v, const struct quarantine *q, struct arena *a);
+void quarantine_tick(struct worker *w); /* ends connections */
 
 /* runtime.c */
 int runtime_inherit(struct worker *w, struct err *err);

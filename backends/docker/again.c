@@ -45,6 +45,7 @@ const char *docker_running_row(struct backend *be, struct backend_call *call, co
 	if (row->kind != JV_OBJECT)
 		return "";
 	thing = docker_row_thing(REACH_CONTAINERS, row);
+	docker_object(call, &thing);
 	return *owner_of(call, &thing) ? thing.id : "";
 }
 

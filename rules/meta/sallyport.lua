@@ -191,6 +191,8 @@
 ---| "facts_too_large" # the request holds more facts than rules are given
 ---| "rule_error" # a rule failed, so nothing is allowed
 ---| "rule_limit" # a rule ran out of its limits, so nothing is allowed
+---| "quarantined" # the operator has put this owner under quarantine
+---| "quarantine_unknown" # it is not known yet, or cannot be read, who is under quarantine, so nothing is allowed
 ---| "audit_unavailable" # the audit log cannot be written, so nothing that changes state is forwarded
 ---| "audit_low" # the audit log runs out of room, so only what stops or removes something is forwarded
 ---| "engine_unreachable" # the engine cannot be reached

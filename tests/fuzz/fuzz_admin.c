@@ -1,10 +1,11 @@
 /*
- * What the admin process reads: a request, and the file that keeps listeners.  What is taken
- * for either is what it says, in bounds; the file is written again as the same.
+ * What the admin process reads: a request, and the files that keep listeners and quarantines.  What
+ * is taken for either is what it says, in bounds; the file is written again as the same.
  */
 #include "tests/fuzz/fuzz.h"
 
 #include "gate/admin.h"
+#include "gate/emergency_state.h"
 
 #include <string.h>
 
@@ -53,6 +54,24 @@ static void check_state(struct span text)
 	buf_fini(&out);
 }
 
+static void check_quarantines(struct span text)
+{
+	static struct emergency_view view, back;
+	struct err err = {0};
+	struct buf out;
+
+	if (emergency_state_parse(text, &view, &err) < 0) {
+		HOLDS(err.kind == ERR_CONFIG && view.owner_count == 0);
+		return;
+	}
+	HOLDS(view.owner_count <= EMERGENCY_OWNERS);
+	buf_init(&out, ADMIN_STATE_BYTES_MAX);
+	emergency_state_text(&view, &out);
+	HOLDS(emergency_state_parse(buf_span(&out), &back, &err) == 0);
+	HOLDS(memcmp(&view, &back, sizeof(view)) == 0);
+	buf_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *a = arena_create(FUZZ_ARENA_BYTES);
@@ -60,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check_request(a, text);
 	check_state(text);
+	check_quarantines(text);
 	arena_destroy(a);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "gate/base/auto.h"
 #include "gate/base/clock.h"
 #include "gate/base/jv.h"
+#include "gate/emergency_state.h"
 #include "gate/listen.h"
 #include "tests/unit/check.h"
 
@@ -26,6 +27,8 @@ static struct arena *room(void)
 #define ADD(more)                                                                                  \
 	"{\"verb\":\"listener.add\",\"args\":{\"profile\":\"p\",\"owner\":\"o\","                  \
 	"\"path\":\"/run/a/x.sock\",\"lifetime\":60" more "}}"
+#define QUARANTINE(name, ticket)                                                                   \
+	"{\"verb\":\"quarantine\",\"args\":{\"name\":" name ",\"ticket\":" ticket "}}"
 #define REMOVE(name) "{\"verb\":\"listener.remove\",\"args\":{\"name\":" name "}}"
 
 static void a_request_has_one_form(void **state)
@@ -64,6 +67,14 @@ static void a_request_has_one_form(void **state)
 		{ADD(",\"mode\":-1"), ANSWER_bad_argument},
 		{ADD(",\"gid\":4294967295"), ANSWER_bad_argument},
 		{ADD(",\"gid\":1.0"), ANSWER_bad_argument},
+		{QUARANTINE("\"uid-7@main\"", "\"ACME/12\",\"kill\":true"), ADMIN_DONE},
+		{QUARANTINE("\"a\"", "\"#7\",\"kill\":false"), ADMIN_DONE},
+		{QUARANTINE("\"a\"", "\"#7\",\"kill\":1"), ANSWER_bad_argument},
+		{QUARANTINE("\"a\"", "\"\""), ANSWER_bad_argument},
+		{QUARANTINE("\"a b\"", "\"T\""), ANSWER_bad_argument},
+		{QUARANTINE("\"a\\n\"", "\"T\""), ANSWER_bad_argument},
+		{QUARANTINE("7", "\"T\""), ANSWER_bad_argument},
+		{"{\"verb\":\"quarantine\",\"args\":{\"name\":\"a\"}}", ANSWER_bad_argument},
 		{REMOVE("\"..\""), ANSWER_bad_argument},
 		{REMOVE("\".a\""), ANSWER_bad_argument},
 		{REMOVE("\"a/b\""), ANSWER_bad_argument},
@@ -316,6 +327,86 @@ static void clean(struct place *p)
 	}
 }
 
+/* --- quarantines that are kept --- */
+
+#define Q(owner, ticket, more)                                                                     \
+	"{\"owner\":\"" owner "\",\"ticket\":\"" ticket "\",\"since\":5,\"kill\":true" more "}"
+#define QUARANTINES(list) "{\"version\":1,\"quarantines\":[" list "]}"
+
+static void quarantines_have_one_form(void **state)
+{
+	static const struct {
+		const char *text;
+		int want; /* quarantines; -1: refused */
+	} rows[] = {
+		{QUARANTINES(""), 0},
+		{QUARANTINES(Q("a", "INC-1", "")), 1},
+		{QUARANTINES(Q("a \\u00e4", "INC-1", "") "," Q("uid-1@m", "INC-1", "")), 2},
+		{"", -1},
+		{QUARANTINES(Q("a", "1", "") "," Q("a", "2", "")), -1},
+		{QUARANTINES(Q("", "1", "")), -1},
+		{QUARANTINES(Q("a", "", "")), -1},
+		{QUARANTINES(Q("a", "two words", "")), -1},
+		{QUARANTINES(Q("a\\u0000b", "1", "")), -1},
+		{QUARANTINES(Q("a", "1", ",\"x\":1")), -1},
+		{QUARANTINES("{\"owner\":\"a\",\"ticket\":\"1\",\"since\":5}"), -1},
+		{QUARANTINES("{\"owner\":\"a\",\"ticket\":\"1\",\"since\":-5,\"kill\":true}"), -1},
+		{QUARANTINES("{\"owner\":\"a\",\"ticket\":\"1\",\"since\":5,\"kill\":1}"), -1},
+		{QUARANTINES("1"), -1},
+		{QUARANTINES("") "x", -1},
+		{"{\"version\":2,\"quarantines\":[]}", -1},
+		{"{\"version\":1,\"quarantines\":{}}", -1},
+		{"{\"version\":1,\"quarantines\":[],\"x\":0}", -1},
+		{"[]", -1},
+		{"{", -1},
+	};
+	static struct emergency_view view, back;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct err err = {0};
+		int rc = emergency_state_parse(span_of(rows[i].text), &view, &err);
+		struct buf text;
+
+		CHECK_INT(rows[i].text, rows[i].want, rc < 0 ? -1 : (int)view.owner_count);
+		CHECK_INT(rows[i].text, rc < 0 ? ERR_CONFIG : ERR_NONE, err.kind);
+		CHECK_INT("nobody on failure", true, rc == 0 || view.owner_count == 0);
+		if (rc < 0)
+			continue;
+		buf_init(&text, ADMIN_STATE_BYTES_MAX);
+		emergency_state_text(&view, &text);
+		CHECK_INT("again", 0, emergency_state_parse(buf_span(&text), &back, &err));
+		CHECK_INT("the same", 0, memcmp(&view, &back, sizeof(view)));
+		buf_fini(&text);
+	}
+}
+
+static void quarantines_are_read_again(void **state)
+{
+	char path[] = "/tmp/sp-emergency-XXXXXX";
+	static struct emergency_view view, back;
+	struct err err = {0};
+	auto_fd int folder = -1;
+
+	(void)state;
+	CHECK_INT("folder", true, mkdtemp(path) != NULL);
+	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK_INT("none", 0, emergency_state_read(folder, &back, &err));
+	CHECK_INT("none", 0, back.owner_count);
+	emergency_begin(&view, "a", "INC-1", true);
+	CHECK_INT(err.msg, 0, emergency_state_write(folder, &view, &err));
+	CHECK_INT(err.msg, 0, emergency_state_read(folder, &back, &err));
+	CHECK_STR("ticket", "INC-1", emergency_quarantine(&back, "a")->ticket);
+	fchmodat(folder, EMERGENCY_FILE, 0666, 0);
+	CHECK_INT("writable by others", -1, emergency_state_read(folder, &back, &err));
+	CHECK_INT("nobody", 0, back.owner_count);
+	unlinkat(folder, EMERGENCY_FILE, 0);
+	symlinkat("/etc/passwd", folder, EMERGENCY_FILE);
+	CHECK_INT("a link", -1, emergency_state_read(folder, &back, &err));
+	unlinkat(folder, EMERGENCY_FILE, 0);
+	rmdir(path);
+}
+
 static void a_path_cannot_lead_out(void **state)
 {
 	static const struct {
@@ -500,6 +591,8 @@ int main(void)
 		cmocka_unit_test(every_verb_needs_a_role),
 		cmocka_unit_test(the_file_has_one_form),
 		cmocka_unit_test(what_is_kept_is_read_again),
+		cmocka_unit_test(quarantines_have_one_form),
+		cmocka_unit_test(quarantines_are_read_again),
 		cmocka_unit_test(a_path_cannot_lead_out),
 		cmocka_unit_test(what_may_be_added),
 		cmocka_unit_test(a_socket_comes_and_goes),

@@ -1,0 +1,119 @@
+/* The table of what is above the rules: who may write it, what readers see, its bounds. */
+#include "proxy/emergency.h"
+#include "tests/unit/check.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void nothing_is_known_before_it_is_published(void **state)
+{
+	struct err err = {0};
+	struct emergency *t = emergency_create(&err);
+	struct emergency_view view = {0}, writer = {0};
+
+	(void)state;
+	CHECK_INT("nothing new", false, emergency_look(t, &view));
+	CHECK_INT("not known", 0, view.turn);
+	emergency_publish(t, &writer);
+	CHECK_INT("new", true, emergency_look(t, &view));
+	CHECK_INT("known", 1, view.turn);
+	CHECK_INT("once", false, emergency_look(t, &view));
+	CHECK_INT("nobody", true, emergency_quarantine(&view, "a") == NULL);
+	emergency_destroy(t);
+}
+
+static void readers_see_what_is_in_force(void **state)
+{
+	struct err err = {0};
+	struct emergency *t = emergency_create(&err);
+	struct emergency_view view = {0}, writer = {0};
+	const struct quarantine *q;
+
+	(void)state;
+	CHECK_INT("a", true, emergency_begin(&writer, "a", "INC-1", false) != NULL);
+	CHECK_INT("b", true, emergency_begin(&writer, "uid-7@main", "INC-2", true) != NULL);
+	emergency_publish(t, &writer);
+	emergency_look(t, &view);
+	q = emergency_quarantine(&view, "a");
+	CHECK_STR("ticket", "INC-1", q->ticket);
+	CHECK_INT("kill", 0, q->kill);
+	CHECK_INT("b", 1, emergency_quarantine(&view, "uid-7@main")->kill);
+	CHECK_INT("part of a name", true, emergency_quarantine(&view, "uid-7@mai") == NULL);
+	CHECK_INT("empty", true, emergency_quarantine(&view, "") == NULL);
+	emergency_begin(&writer, "a", "INC-3", true);
+	CHECK_INT("the same", 2, writer.owner_count);
+	CHECK_INT("newest", true,
+		  emergency_quarantine(&writer, "a")->id >
+			  emergency_quarantine(&writer, "uid-7@main")->id);
+	emergency_begin(&writer, "a", "INC-4", false);
+	CHECK_INT("once to be stopped", 1, emergency_quarantine(&writer, "a")->kill);
+	emergency_end(&writer, "a");
+	emergency_end(&writer, "nobody");
+	CHECK_INT("not published", true, emergency_quarantine(&view, "a") != NULL);
+	emergency_publish(t, &writer);
+	emergency_look(t, &view);
+	CHECK_INT("ended", true, emergency_quarantine(&view, "a") == NULL);
+	CHECK_INT("the other", true, emergency_quarantine(&view, "uid-7@main") != NULL);
+	emergency_destroy(t);
+}
+
+static void it_is_bounded(void **state)
+{
+	struct emergency_view view = {0};
+	char owner[EMERGENCY_OWNER_MAX + 2];
+
+	(void)state;
+	memset(owner, 'o', sizeof(owner));
+	owner[EMERGENCY_OWNER_MAX + 1] = '\0';
+	CHECK_INT("too long", true, emergency_begin(&view, owner, "T", false) == NULL);
+	owner[EMERGENCY_OWNER_MAX] = '\0';
+	CHECK_INT("longest", true, emergency_begin(&view, owner, "T", false) != NULL);
+	CHECK_INT("no owner", true, emergency_begin(&view, "", "T", false) == NULL);
+	CHECK_INT("no ticket", true, emergency_begin(&view, "a", "", false) == NULL);
+	CHECK_INT("odd ticket", true, emergency_begin(&view, "a", "a\"b", false) == NULL);
+	for (int i = 1; i < EMERGENCY_OWNERS; i++) {
+		snprintf(owner, sizeof(owner), "o%d", i);
+		CHECK_INT(owner, true, emergency_begin(&view, owner, "T", false) != NULL);
+	}
+	CHECK_INT("one more", true, emergency_begin(&view, "more", "T", false) == NULL);
+	CHECK_INT("one of them", true, emergency_begin(&view, "o1", "T2", false) != NULL);
+}
+
+/* A process that gave it up dies when it writes, and cannot get it back. */
+static void who_gave_it_up_cannot_write(void **state)
+{
+	struct err err = {0};
+	struct emergency *t = emergency_create(&err);
+	struct emergency_view view = {0}, writer = {0};
+	int status = 0;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		emergency_only_read(t);
+		emergency_publish(t, &writer);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	CHECK_INT("it did not write", false, WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK_INT("nothing new", false, emergency_look(t, &view));
+	emergency_publish(t, &writer);
+	CHECK_INT("here it is written", true, emergency_look(t, &view));
+	emergency_destroy(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_known_before_it_is_published),
+		cmocka_unit_test(readers_see_what_is_in_force),
+		cmocka_unit_test(it_is_bounded),
+		cmocka_unit_test(who_gave_it_up_cannot_write),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
