@@ -66,8 +66,9 @@ def suites(long):
         Suite("checker", [tests / "checker/run"], 300, GCC, quick=False, env=gcc),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
-        Suite("soak", [tests / "soak/run", "--seconds", "1800" if long else "60"],
-              2400 if long else 240, GCC, quick=False, env=gcc),
+        Suite("soak", [tests / "soak/run", *(["--seconds", "1800", "--callers", "50"] if long else
+                                             ["--seconds", "120"])],
+              2400 if long else 300, GCC, quick=False, env=gcc),
         Suite("quickstart", [ROOT / "examples/quickstart", "--check"], 240, quick=False),
     ]
 
