@@ -252,6 +252,8 @@ def is_comparison(head):
 
 
 def begin_events(stream, first=b""):
+    # Now, since who sends while it is changed may lose what is sent.
+    stream.sock.settimeout(None)
     stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                 b"Transfer-Encoding: chunked\r\n\r\n" + first)
 
@@ -259,7 +261,6 @@ def begin_events(stream, first=b""):
 def wait_for_end(stream):
     """The stream of events stays open until the gate hangs up."""
     try:
-        stream.sock.settimeout(None)
         while stream.fill():
             pass
     except (Trouble, OSError):

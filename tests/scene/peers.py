@@ -609,6 +609,7 @@ class Upstream(Peer):
                 return
             if self.wedged and not head.target.endswith("/_ping"):
                 self.stage.note(self.who, f"< {head.start} (and no answer)")
+                stream.sock.settimeout(None)
                 engine.wait_for_end(stream)
                 return
             if engine.is_watcher(head):
@@ -820,8 +821,8 @@ class Upstream(Peer):
         for stream in watchers:
             try:
                 stream.send(wire.chunk(line))
-            except Trouble:
-                pass
+            except Trouble as trouble:
+                self.stage.note(self.who, f"event not told: {trouble}")
 
     def do_down(self, _args, _):
         """The engine dies: no socket, no connections."""
