@@ -1,8 +1,7 @@
-#include "rules/settings_priv.h"
+#include "rules/settings_entries_priv.h"
 
 #include "gate/base/nearest.h"
 #include "rules/decision.h"
-#include "rules/hide.h"
 #include "rules/match_priv.h"
 #include "rules/opset_priv.h"
 #include "rules/quota.h"
@@ -11,8 +10,6 @@
 #include "rules/tree_priv.h"
 #include "rules/workload.h"
 
-#include <arpa/inet.h>
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -38,12 +35,6 @@ const struct setting settings[] = {
 #undef NOT_YET
 };
 const size_t setting_count = sizeof(settings) / sizeof(*settings);
-
-/* What runs in one check: where the result goes, and where trouble is said. */
-struct checking {
-	struct arena *arena;
-	struct err *err;
-};
 
 /* --- messages --- */
 
@@ -100,197 +91,23 @@ int settings_blame(const struct place *at, const char *setting, struct err *err)
 	return err_wrap(err, "%s:%d: profile \"%s\"", at->file, line_of(at, setting), at->profile);
 }
 
-static int wrong(const struct checking *c, const char *want, const struct jv *found)
-{
-	if (found->kind == JV_STRING)
-		return err_set(c->err, ERR_CONFIG, "%s is expected, not \"%.60s\"", want,
-			       found->str.at);
-	return err_set(c->err, ERR_CONFIG, "%s is expected, not %s %s", want,
-		       strchr("aeiou", jv_kind_name(found->kind)[0]) ? "an" : "a",
-		       jv_kind_name(found->kind));
-}
-
-/* --- entries of lists: each takes a string and may rewrite it --- */
-
-typedef int (*entry_fn)(struct checking *c, struct jv *entry);
-
-static int any_word(struct checking *c, struct jv *entry)
-{
-	if (entry->str.len > GLOB_MAX)
-		return err_set(c->err, ERR_CONFIG, "longer than %d bytes", GLOB_MAX);
-	return entry->str.len ? 0 : err_set(c->err, ERR_CONFIG, "an empty string grants nothing");
-}
-
-static int image_entry(struct checking *c, struct jv *entry)
-{
-	struct image_ref ref;
-	struct buf full;
-	char *copy;
-
-	if (any_word(c, entry) < 0)
-		return -1;
-	if (!image_parse(entry->str, &ref))
-		return wrong(c, "registry/repository[:tag][@digest]", entry);
-	buf_init(&full, IMAGE_MAX);
-	buf_put(&full, ref.name.at, ref.name.len);
-	if (ref.tag.len)
-		buf_printf(&full, ":%.*s", SPAN_FMT(ref.tag));
-	if (ref.digest.len)
-		buf_printf(&full, "@%.*s", SPAN_FMT(ref.digest));
-	copy = arena_strndup(c->arena, buf_span(&full).at, buf_len(&full));
-	*entry = jv_string(copy);
-	buf_fini(&full);
-	return copy && entry->str.len <= GLOB_MAX ? 0 : any_word(c, entry);
-}
-
-static int network_entry(struct checking *c, struct jv *entry)
-{
-	if (span_is(entry->str, "host") || span_starts(entry->str, "container:"))
-		return err_set(c->err, ERR_CONFIG, "the network \"%s\" can never be granted",
-			       entry->str.at);
-	return any_word(c, entry);
-}
-
-static int port_entry(struct checking *c, struct jv *entry)
-{
-	unsigned char address[16];
-
-	if (span_is(entry->str, "*") || inet_pton(AF_INET, entry->str.at, address) == 1 ||
-	    inet_pton(AF_INET6, entry->str.at, address) == 1)
-		return 0;
-	return wrong(c, "an address of the host, or \"*\" for all,", entry);
-}
-
-static const char *const capabilities[] = {
-	"AUDIT_CONTROL",
-	"AUDIT_READ",
-	"AUDIT_WRITE",
-	"BLOCK_SUSPEND",
-	"BPF",
-	"CHOWN",
-	"CHECKPOINT_RESTORE",
-	"DAC_OVERRIDE",
-	"DAC_READ_SEARCH",
-	"FOWNER",
-	"FSETID",
-	"IPC_LOCK",
-	"IPC_OWNER",
-	"KILL",
-	"LEASE",
-	"LINUX_IMMUTABLE",
-	"MAC_ADMIN",
-	"MAC_OVERRIDE",
-	"MKNOD",
-	"NET_ADMIN",
-	"NET_BIND_SERVICE",
-	"NET_BROADCAST",
-	"NET_RAW",
-	"PERFMON",
-	"SETFCAP",
-	"SETGID",
-	"SETPCAP",
-	"SETUID",
-	"SYS_ADMIN",
-	"SYS_BOOT",
-	"SYS_CHROOT",
-	"SYS_MODULE",
-	"SYS_NICE",
-	"SYS_PACCT",
-	"SYS_PTRACE",
-	"SYS_RAWIO",
-	"SYS_RESOURCE",
-	"SYS_TIME",
-	"SYS_TTY_CONFIG",
-	"SYSLOG",
-	"WAKE_ALARM",
-};
-
-static int capability_entry(struct checking *c, struct jv *entry)
-{
-	struct nearest near;
-	char *name = arena_strndup(c->arena, entry->str.at, entry->str.len);
-
-	if (!name)
-		return err_set(c->err, ERR_LIMIT, "there is too much of it");
-	for (char *p = name; *p; p++)
-		*p = (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
-	if (strncmp(name, "CAP_", 4) == 0)
-		name += 4;
-	if (strcmp(name, "ALL") == 0)
-		return err_set(c->err, ERR_CONFIG, "ALL cannot be granted; name each capability");
-	near = nearest_to(span_of(name));
-	for (size_t i = 0; i < sizeof(capabilities) / sizeof(*capabilities); i++) {
-		nearest_offer(&near, capabilities[i]);
-		if (strcmp(name, capabilities[i]) != 0)
-			continue;
-		*entry = jv_string(name);
-		return 0;
-	}
-	return err_set(c->err, ERR_CONFIG, "\"%.40s\" is no capability%s%s", entry->str.at,
-		       near.best ? "; the nearest is " : "", near.best ? near.best : "");
-}
-
-static int restart_entry(struct checking *c, struct jv *entry)
-{
-	static const char *const known[] = {"no", "on-failure", "always", "unless-stopped"};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (span_is(entry->str, known[i]))
-			return 0;
-	return wrong(c, "no, on-failure, always or unless-stopped", entry);
-}
-
-static int redact_entry(struct checking *c, struct jv *entry)
-{
-	return hide_find(entry->str) ? 0 : wrong(c, "\"env\" or \"mounts\"", entry);
-}
-
-static int opaque_entry(struct checking *c, struct jv *entry)
-{
-	return span_is(entry->str, "buildkit") ? 0 : wrong(c, "\"buildkit\"", entry);
-}
-
-static int label_entry(struct checking *c, struct jv *entry)
-{
-	if (span_starts(entry->str, "sallyport."))
-		return err_set(c->err, ERR_CONFIG, "labels of the gate itself cannot be granted");
-	return any_word(c, entry);
-}
-
-static const struct {
-	const char *setting;
-	entry_fn check;
-} entry_checks[] = {
-	{"images", image_entry},  {"local_images", image_entry},      {"networks", network_entry},
-	{"ports", port_entry},    {"capabilities", capability_entry}, {"restart", restart_entry},
-	{"labels", label_entry},  {"log_drivers", any_word},          {"redact", redact_entry},
-	{"opaque", opaque_entry},
-};
-
-static entry_fn entry_check_of(const char *setting)
-{
-	for (size_t i = 0; i < sizeof(entry_checks) / sizeof(*entry_checks); i++)
-		if (strcmp(entry_checks[i].setting, setting) == 0)
-			return entry_checks[i].check;
-	return any_word;
-}
-
 static int check_list(struct checking *c, const struct jv *v)
 {
 	if (v->kind != JV_ARRAY)
-		return wrong(c, "a list", v);
+		return settings_wrong(c, "a list", v);
 	if (v->count > LIST_MAX)
 		return err_set(c->err, ERR_CONFIG, "more than %d entries", LIST_MAX);
 	return 0;
 }
 
-static int check_strings(struct checking *c, entry_fn entry, struct jv *v)
+static int check_strings(struct checking *c, settings_entry_fn entry, struct jv *v)
 {
 	if (check_list(c, v) < 0)
 		return -1;
 	for (size_t i = 0; i < v->count; i++) {
-		int bad = v->items[i].kind != JV_STRING ? wrong(c, "a string", &v->items[i])
-							: entry(c, &v->items[i]);
+		int bad = v->items[i].kind != JV_STRING
+				  ? settings_wrong(c, "a string", &v->items[i])
+				  : entry(c, &v->items[i]);
 
 		if (bad)
 			return err_wrap(c->err, "[%zu]", i + 1);
@@ -306,7 +123,7 @@ static int check_word(struct checking *c, const char *const *known, const char *
 	for (; v->kind == JV_STRING && *known; known++)
 		if (span_is(v->str, *known))
 			return 0;
-	return wrong(c, want, v);
+	return settings_wrong(c, want, v);
 }
 
 static int check_users(struct checking *c, const struct jv *v)
@@ -364,7 +181,7 @@ static int check_modes(struct checking *c, struct jv *v)
 {
 	tree_expect_object(v);
 	if (v->kind != JV_OBJECT)
-		return wrong(c, "{ CHECK = \"warn\" }", v);
+		return settings_wrong(c, "{ CHECK = \"warn\" }", v);
 	for (size_t i = 0; i < v->count; i++)
 		if (check_mode(c, &v->members[i].value) < 0)
 			return err_wrap(c->err, "%.64s", v->members[i].key.at);
@@ -395,7 +212,7 @@ static int check_isolation(struct checking *c, struct jv *v)
 
 	tree_expect_object(v);
 	if (v->kind != JV_OBJECT)
-		return wrong(c, "{ min = \"kernel\", runtimes = { ... } }", v);
+		return settings_wrong(c, "{ min = \"kernel\", runtimes = { ... } }", v);
 	if (unknown_member(c, "min runtimes attested", v) < 0)
 		return -1;
 	if (jv_get(v, "attested") && jv_get(v, "attested")->kind != JV_BOOL)
@@ -407,7 +224,7 @@ static int check_isolation(struct checking *c, struct jv *v)
 	if (!jv_get(v, "runtimes"))
 		jv_set(c->arena, v, "runtimes", jv_array());
 	runtimes = (struct jv *)jv_get(v, "runtimes");
-	if (check_strings(c, any_word, runtimes) < 0)
+	if (check_strings(c, settings_any_word, runtimes) < 0)
 		return err_wrap(c->err, "runtimes");
 	return 0;
 }
@@ -429,7 +246,7 @@ static int check_harden_labels(struct checking *c, struct jv *v)
 
 	tree_expect_object(v);
 	if (v->kind != JV_OBJECT)
-		return wrong(c, "{ name = \"value\" }", v);
+		return settings_wrong(c, "{ name = \"value\" }", v);
 	if (v->count > HARDEN_LABELS_MAX)
 		return err_set(c->err, ERR_CONFIG, "more than %d labels", HARDEN_LABELS_MAX);
 	for (size_t i = 0; i < v->count; i++) {
@@ -437,7 +254,8 @@ static int check_harden_labels(struct checking *c, struct jv *v)
 		struct buf text;
 
 		if (v->members[i].value.kind != JV_STRING)
-			return wrong(c, "a text as the label's value", &v->members[i].value);
+			return settings_wrong(c, "a text as the label's value",
+					      &v->members[i].value);
 		if (name.len >= 10 && strncasecmp(name.at, "sallyport.", 10) == 0)
 			return err_set(c->err, ERR_CONFIG,
 				       "labels of the gate itself cannot be set");
@@ -462,7 +280,7 @@ static int check_harden(struct checking *c, struct jv *v)
 	if (v->kind == JV_BOOL)
 		return 0;
 	if (v->kind != JV_OBJECT)
-		return wrong(c, "true or false", v);
+		return settings_wrong(c, "true or false", v);
 	if (unknown_member(c, "read_only log_limits init auto_remove labels", v) < 0)
 		return -1;
 	for (size_t i = 0; i < v->count; i++) {
@@ -489,18 +307,19 @@ static int check_mount(struct checking *c, struct jv *v)
 	struct span path;
 
 	if (v->kind != JV_ARRAY || v->count < 1 || v->count > 2 || v->items[0].kind != JV_STRING)
-		return wrong(c, usage, v);
+		return settings_wrong(c, usage, v);
 	path = v->items[0].str;
 	if (v->count == 2 && (v->items[1].kind != JV_STRING ||
 			      !(span_is(v->items[1].str, "ro") || span_is(v->items[1].str, "rw"))))
-		return wrong(c, "\"ro\" or \"rw\"", &v->items[1]);
+		return settings_wrong(c, "\"ro\" or \"rw\"", &v->items[1]);
 	if (!path_fill(path, &any, sample, sizeof(sample)) || !path_is_clean(span_of(sample)) ||
 	    strpbrk(sample, "{}*?"))
-		return wrong(c,
-			     "an absolute path without //, . and .. (placeholders: "
-			     "{identity.name}, {identity.owner}, {identity.container.name}, "
-			     "{identity.container.id})",
-			     &v->items[0]);
+		return settings_wrong(
+			c,
+			"an absolute path without //, . and .. (placeholders: "
+			"{identity.name}, {identity.owner}, {identity.container.name}, "
+			"{identity.container.id})",
+			&v->items[0]);
 	if (path.len == 1)
 		return err_set(c->err, ERR_CONFIG, "the root of the host cannot be granted");
 	jv_set(c->arena, &mount, "path", v->items[0]);
@@ -522,7 +341,7 @@ static int check_mounts(struct checking *c, struct jv *v)
 static int check_egress(struct checking *c, const struct jv *v)
 {
 	if (v->kind != JV_ARRAY)
-		return wrong(c, "{}", v);
+		return settings_wrong(c, "{}", v);
 	if (v->count)
 		return err_set(
 			c->err, ERR_CONFIG,
@@ -535,9 +354,9 @@ static int check_memory(struct checking *c, struct jv *v)
 	int64_t bytes = v->kind == JV_INT ? v->i : 0;
 
 	if (v->kind == JV_STRING && !size_parse(v->str, &bytes))
-		return wrong(c, "a size like \"512MiB\"", v);
+		return settings_wrong(c, "a size like \"512MiB\"", v);
 	if (v->kind != JV_INT && v->kind != JV_STRING)
-		return wrong(c, "a size like \"512MiB\"", v);
+		return settings_wrong(c, "a size like \"512MiB\"", v);
 	if (bytes < 6 << 20)
 		return err_set(c->err, ERR_CONFIG, "at least 6MiB are needed for anything to run");
 	*v = jv_int(bytes);
@@ -549,7 +368,7 @@ static int check_cpus(struct checking *c, const struct jv *v, struct jv *ret)
 	double cpus = v->kind == JV_INT ? (double)v->i : v->kind == JV_REAL ? v->real : 0;
 
 	if (!(cpus >= 0.01 && cpus <= 4096))
-		return wrong(c, "a number of processors from 0.01 to 4096", v);
+		return settings_wrong(c, "a number of processors from 0.01 to 4096", v);
 	*ret = jv_int(llround(cpus * 1e9));
 	return 0;
 }
@@ -560,7 +379,7 @@ static int check_limits(struct checking *c, struct jv *v)
 
 	tree_expect_object(v);
 	if (v->kind != JV_OBJECT)
-		return wrong(c, "{ memory = \"2GiB\", cpus = 2, pids = 256 }", v);
+		return settings_wrong(c, "{ memory = \"2GiB\", cpus = 2, pids = 256 }", v);
 	for (size_t i = 0; i < v->count; i++) {
 		const char *name = v->members[i].key.at;
 		struct jv *value = &v->members[i].value, result = jv_null();
@@ -575,7 +394,8 @@ static int check_limits(struct checking *c, struct jv *v)
 		} else if (strcmp(name, "pids") == 0) {
 			result = *value;
 			if (value->kind != JV_INT || value->i < 1 || value->i > 4194304)
-				bad = wrong(c, "a number of processes from 1 to 4194304", value);
+				bad = settings_wrong(c, "a number of processes from 1 to 4194304",
+						     value);
 		} else if (strcmp(name, "lifetime") == 0) {
 			bad = err_set(c->err, ERR_CONFIG,
 				      "this version cannot enforce it yet; leave it out");
@@ -600,12 +420,14 @@ static int check_amount(struct checking *c, enum quota q, struct jv *v)
 	case QUOTA_UNIT_BYTES:
 		if (v->kind == JV_STRING && size_parse(v->str, &bytes))
 			*v = jv_int(bytes);
-		return v->kind == JV_INT && v->i >= 0 ? 0 : wrong(c, "a size like \"6GiB\"", v);
+		return v->kind == JV_INT && v->i >= 0
+			       ? 0
+			       : settings_wrong(c, "a size like \"6GiB\"", v);
 	case QUOTA_UNIT_NUMBER:
 		break;
 	}
 	if (v->kind != JV_INT || v->i < 0 || v->i > QUOTA_NUMBER_MAX)
-		return wrong(c, "a number from 0 to 1000000000", v);
+		return settings_wrong(c, "a number from 0 to 1000000000", v);
 	return 0;
 }
 
@@ -615,7 +437,7 @@ static int check_quota(struct checking *c, struct jv *v)
 
 	tree_expect_object(v);
 	if (v->kind != JV_OBJECT)
-		return wrong(c, "{ containers = 5, memory = \"6GiB\" }", v);
+		return settings_wrong(c, "{ containers = 5, memory = \"6GiB\" }", v);
 	for (size_t i = 0; i < v->count; i++) {
 		int q = 0;
 
@@ -649,7 +471,7 @@ static int check_rates(struct checking *c, struct jv *v)
 
 	tree_expect_object(v);
 	if (v->kind != JV_OBJECT)
-		return wrong(c, "{ launch = \"20/min\" }", v);
+		return settings_wrong(c, "{ launch = \"20/min\" }", v);
 	if (v->count > RATES_MAX)
 		return err_set(c->err, ERR_CONFIG, "more than %d rates", RATES_MAX);
 	for (size_t i = 0; i < v->count; i++) {
@@ -659,7 +481,7 @@ static int check_rates(struct checking *c, struct jv *v)
 		if (operation_entry(c, &word) < 0)
 			return -1;
 		if (value->kind != JV_STRING || !rate_parse(value->str, &rate)) {
-			wrong(c, "a rate like \"20/min\" (s, min, h, day)", value);
+			settings_wrong(c, "a rate like \"20/min\" (s, min, h, day)", value);
 			return err_wrap(c->err, "%s", v->members[i].key.at);
 		}
 	}
@@ -670,14 +492,15 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 {
 	switch (s->kind) {
 	case KIND_STRING:
-		return v->kind == JV_STRING && v->str.len <= 1000 ? 0
-								  : wrong(c, "a short string", v);
+		return v->kind == JV_STRING && v->str.len <= 1000
+			       ? 0
+			       : settings_wrong(c, "a short string", v);
 	case KIND_BOOL:
-		return v->kind == JV_BOOL ? 0 : wrong(c, "true or false", v);
+		return v->kind == JV_BOOL ? 0 : settings_wrong(c, "true or false", v);
 	case KIND_HARDEN:
 		return check_harden(c, v);
 	case KIND_STRINGS:
-		return check_strings(c, entry_check_of(s->name), v);
+		return check_strings(c, settings_entry_check(s->name), v);
 	case KIND_ISOLATION:
 		return check_isolation(c, v);
 	case KIND_MOUNTS:
