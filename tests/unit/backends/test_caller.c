@@ -26,7 +26,7 @@
 #define WEB  SAYS(A, "77", THEN, "", "172.30.0.5")
 #define OF_IMAGE                                                                                   \
 	"{\"Id\":\"sha256:" M "\",\"Config\":{\"Labels\":{\"inherited\":\"x\",\"role\":\"other\"}" \
-			      "}}"
+	"}}"
 
 struct answer {
 	const char *target; /* where it must be asked for */
