@@ -10,6 +10,7 @@
 #include "rules/tree_priv.h"
 #include "rules/workload.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
