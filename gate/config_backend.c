@@ -16,7 +16,7 @@ int config_add_file(struct config *c, struct arena *a, const char *path, struct 
 		return err_set(err, ERR_LIMIT, "%s: it names more than %d files", c->path,
 			       CONFIG_FILES_MAX);
 	if (!c->files)
-		c->files = arena_take(a, CONFIG_FILES_MAX * sizeof(*c->files));
+		c->files = arena_take(a, CONFIG_FILES_MAX * sizeof(struct conf_file *));
 	if (!c->files)
 		return no_memory(c, err);
 	*to = (struct conf_file){.path = path, .text = {"", 0}};
