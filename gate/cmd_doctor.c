@@ -31,28 +31,12 @@ void finding_add(struct findings *f, enum finding_level level, const char *why, 
 		f->count++;
 }
 
-/* Whether containers are what a listener is for: their folders are what is mounted there. */
-static bool is_for_containers(const struct config *c, size_t i)
-{
-	const struct conf_listener *l = &c->proxy.listeners[i];
-
-	return l->looks_inside || (l->as_one && (c->access[i].mode & 02));
-}
-
 /* A container's root is uid 0 for whoever asks the kernel, unless the engine maps users. */
 static void check_admin_folder(struct findings *f)
 {
-	const struct config *c = f->config;
-	char path[4096], admin[4096];
+	const char *listener = config_beside_admin(f->config);
 
-	snprintf(admin, sizeof(admin), "%s", c->status_socket);
-	if (!*admin)
-		return;
-	dirname(admin);
-	for (size_t i = 0; i < c->proxy.listener_count; i++) {
-		snprintf(path, sizeof(path), "%s", c->listeners[i].socket);
-		if (!*path || !is_for_containers(c, i) || strcmp(dirname(path), admin) != 0)
-			continue;
+	if (listener)
 		finding_add(
 			f, FINDING_WEAK,
 			"Where this folder is mounted into a container, its root is root here, and "
@@ -60,9 +44,7 @@ static void check_admin_folder(struct findings *f)
 			"admin { socket = ... } in a folder that no container gets.",
 			"the admin socket %s lies in the folder of listener '%s', which containers "
 			"use",
-			c->status_socket, c->listeners[i].name);
-		return;
-	}
+			f->config->status_socket, listener);
 }
 
 static void check_folder_of(struct findings *f, const char *path)

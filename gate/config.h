@@ -82,6 +82,12 @@ const struct luadata_word *config_words(size_t *ret_count);
 int config_build(const struct jv *entries, const char *path, struct arena *a, struct config *ret,
 		 struct err *err);
 
+/*
+ * The listener in whose folder the admin socket lies although that folder is
+ * meant for containers: their root is root here as well.  NULL: none.
+ */
+const char *config_beside_admin(const struct config *c);
+
 /* `sallyport help config` */
 void config_help(FILE *out);
 

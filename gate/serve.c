@@ -91,6 +91,11 @@ static void say_what_stays_unseen(const struct serve *s)
 			log_line("backend %s: what it starts is not attested, since files = "
 				 "\"none\"",
 				 c->backends[i].name);
+	if (config_beside_admin(&s->loaded->config))
+		log_line("the admin socket %s lies in the folder of listener %s: root of a "
+			 "container that "
+			 "gets this folder may use it; name another in admin { socket }",
+			 s->loaded->config.status_socket, config_beside_admin(&s->loaded->config));
 	if (!s->root)
 		log_line("not started as root: of what engines start, little can be attested");
 }
