@@ -142,14 +142,15 @@ void admin_state_drop(struct admin_state *s, struct admin_kept *k);
 
 enum admin_ask {
 	ASK_NOTHING = 0,
-	ASK_STATUS,  /* answered with a descriptor: the status as JSON */
-	ASK_RELOAD,  /* answered at once; 'e' comes whenever one has ended */
-	ASK_TRY,     /* could this row be added? */
-	ASK_ADD,     /* answered with the row as it is now */
-	ASK_RESTORE, /* ASK_ADD of one that was there before: its profile may be missing */
-	ASK_REMOVE,  /* by row.name */
-	ASK_CLEAR,   /* what a gate before left at row.path */
-	ASK_OWNER    /* answered with text: whose owner the name in row.path means */
+	ASK_STATUS,   /* answered with a descriptor: the status as JSON */
+	ASK_RELOAD,   /* answered at once; 'e' comes whenever one has ended */
+	ASK_TRY,      /* could this row be added? */
+	ASK_ADD,      /* answered with the row as it is now */
+	ASK_RESTORE,  /* ASK_ADD of one that was there before: its profile may be missing */
+	ASK_REMOVE,   /* by row.name */
+	ASK_CLEAR,    /* what a gate before left at row.path */
+	ASK_ROLLBACK, /* to the generation that begins as row.name says; else as ASK_RELOAD */
+	ASK_OWNER     /* answered with text: whose owner the name in row.path means */
 };
 
 /* From the process, behind the tag 'q'. */

@@ -58,7 +58,9 @@ int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *ar
 	struct buf text;
 	int rc;
 
-	if (listen_connect(socket, verb == VERB_reload ? RELOAD_MS : LIMIT_MS, &fd, err) < 0 ||
+	if (listen_connect(socket,
+			   verb == VERB_reload || verb == VERB_rollback ? RELOAD_MS : LIMIT_MS, &fd,
+			   err) < 0 ||
 	    send_request(fd, verb, args, a, err) < 0)
 		return -1;
 	buf_init(&text, ADMIN_ANSWER_MAX);

@@ -207,9 +207,12 @@ static void add_quarantines(const struct serve *s, struct arena *a, struct jv *t
 void serve_status_more(void *arg, struct arena *a, struct jv *tree)
 {
 	const struct serve *s = arg;
-	struct jv *list = jv_set(a, tree, "listeners", jv_array());
+	struct jv *list = jv_set(a, tree, "listeners", jv_array()), *kept;
 
 	for (size_t i = 0; admin_sockets_at(s->sockets, i); i++)
 		add_listener(a, list, &s->loaded->config, &admin_sockets_at(s->sockets, i)->row);
 	add_quarantines(s, a, tree);
+	kept = jv_set(a, tree, "kept", jv_array());
+	for (size_t i = s->kept_count; i-- > 0;)
+		jv_push(a, kept, jv_string(s->kept[i].generation));
 }

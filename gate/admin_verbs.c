@@ -112,6 +112,21 @@ static void admin_begin_reload(struct admin_use *u)
 	admin_decide(u, ADMIN_DONE, NULL);
 }
 
+static void ask_rollback(struct admin_use *u)
+{
+	struct runtime_row row;
+
+	memset(&row, 0, sizeof(row));
+	snprintf(row.name, sizeof(row.name), "%s", admin_arg(&u->req, "generation")->text);
+	admin_ask(u, ASK_ROLLBACK, &row, waits_for_reload);
+}
+
+static void admin_begin_rollback(struct admin_use *u)
+{
+	u->act = ask_rollback;
+	admin_decide(u, ADMIN_DONE, NULL);
+}
+
 void admin_on_reloaded(struct admin *a)
 {
 	for (size_t i = 0; i < ADMIN_USES_MAX; i++)

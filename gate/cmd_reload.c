@@ -24,14 +24,14 @@ static void print_json(const struct jv *v)
 	buf_fini(&text);
 }
 
-static int show(const struct jv *answer, bool json)
+static int show(enum admin_verb verb, const struct jv *answer, bool json)
 {
 	const struct jv *status = member(answer, "status"), *reload = member(status, "reload");
 	const char *generation = jv_str(status, "generation", "?");
 	bool ok = jv_true(answer, "ok");
 
 	if (!ok && !jv_get(answer, "status")) {
-		admin_print_refusal("reload", answer);
+		admin_print_refusal(admin_verb_name(verb), answer);
 		return EXIT_NO;
 	}
 	if (json)
@@ -45,7 +45,8 @@ static int show(const struct jv *answer, bool json)
 }
 
 /* The gate answers when the reload has ended. */
-static int reload(const struct args *args, struct arena *a)
+static int reload(const struct args *args, enum admin_verb verb, const struct jv *given,
+		  struct arena *a)
 {
 	struct err err = {0};
 	const char *socket = admin_socket_of(args, a, &err);
@@ -55,11 +56,11 @@ static int reload(const struct args *args, struct arena *a)
 		fputs("not reloaded; if the gate runs, the old rules stay in force\n", stderr);
 		return command_failed(&err);
 	}
-	if (admin_ask_gate(socket, VERB_reload, NULL, a, &answer, &err) < 0) {
+	if (admin_ask_gate(socket, verb, given, a, &answer, &err) < 0) {
 		err_wrap(&err, "the gate does not answer");
 		return command_failed(&err);
 	}
-	return show(&answer, args->json);
+	return show(verb, &answer, args->json);
 }
 
 int run_reload(const struct args *args)
@@ -69,7 +70,27 @@ int run_reload(const struct args *args)
 
 	if (!a)
 		return EXIT_CANNOT;
-	answer = reload(args, a);
+	answer = reload(args, VERB_reload, NULL, a);
+	arena_destroy(a);
+	return answer;
+}
+
+int run_rollback(const struct args *args)
+{
+	struct arena *a = arena_create(ARENA_MAX);
+	struct jv given = jv_object();
+	struct err err = {0};
+	int answer;
+
+	if (!a)
+		return EXIT_CANNOT;
+	if (args->rest_count == 1) {
+		jv_set(a, &given, "generation", jv_string(args->rest[0]));
+		answer = reload(args, VERB_rollback, &given, a);
+	} else {
+		err_set(&err, ERR_INPUT, "name the generation to return to; `status` lists them");
+		answer = command_failed(&err);
+	}
 	arena_destroy(a);
 	return answer;
 }

@@ -200,6 +200,7 @@ static int serve(struct serve *s, struct err *err)
 		.ended = ended,
 		.next = next,
 		.next_bundle = next_bundle,
+		.kept = serve_kept,
 		.switch_to_next = switch_to_next,
 		.forget_next = forget_next,
 		.admin = serve_admin,

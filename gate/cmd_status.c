@@ -109,7 +109,11 @@ static void print_status(const struct jv *tree)
 
 static void print_emergency(const struct jv *tree)
 {
-	const struct jv *list = jv_get(tree, "quarantines"), *one;
+	const struct jv *list = jv_get(tree, "quarantines"), *kept = jv_get(tree, "kept"), *one;
+
+	for (size_t i = 0; (one = item(kept, i)); i++)
+		if (one->kind == JV_STRING)
+			printf("kept       generation %.12s (sallyport rollback)\n", one->str.at);
 
 	if (list && !jv_true(tree, "quarantines_known"))
 		printf("QUARANTINE it is not known who is under one, so all is refused\n");

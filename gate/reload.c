@@ -116,7 +116,6 @@ static void take_bundle(struct supervisor *s, int fd)
 	const char *generation = "";
 	struct err err = {0};
 
-	s->reader.leaving = true;
 	if (s->reload.phase != RELOAD_READING) {
 		close(fd);
 	} else if (s->conf->next(s->conf->arg, fd, &generation, &err) < 0) {
@@ -129,6 +128,19 @@ static void take_bundle(struct supervisor *s, int fd)
 		snprintf(s->reload.generation, GENERATION_MAX, "%s", generation);
 		enter(s, RELOAD_STARTING);
 	}
+}
+
+bool reload_can_go_back(const struct supervisor *s)
+{
+	return s->conf->next && s->reload.phase == RELOAD_IDLE && !s->reload.again &&
+	       s->ever_ready && !s->stopping && is_clear(s);
+}
+
+void reload_go_back(struct supervisor *s, int bundle)
+{
+	notify_manager("RELOADING=1");
+	enter(s, RELOAD_READING);
+	take_bundle(s, bundle);
 }
 
 static void read_reason(struct supervisor *s)
@@ -170,6 +182,7 @@ void reload_on_reader(struct supervisor *s)
 	for (size_t i = 1; i < count; i++)
 		close(fds[i]);
 	if (tag == 'b' && count >= 1) {
+		s->reader.leaving = true;
 		take_bundle(s, fds[0]);
 		return;
 	}

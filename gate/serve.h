@@ -25,8 +25,20 @@ int load_to_serve(const char *config_path, struct loaded *ret, struct err *err);
 int load_without_ledger(const char *config_path, struct loaded *ret, struct err *err);
 void unload(struct loaded *l);
 
+#define KEPT_MAX   4                  /* generations that can be returned to */
+#define KEPT_BYTES ((size_t)32 << 20) /* of all of them */
+
+/* What was in force before: the sealed bundle. */
+struct kept_bundle {
+	int fd;
+	size_t bytes;
+	char generation[HASH_HEX_LEN + 1];
+};
+
 struct serve {
 	struct loaded *loaded;
+	struct kept_bundle kept[KEPT_MAX]; /* the oldest first */
+	size_t kept_count;
 	struct loaded next;      /* read by a reload, not in force yet */
 	struct bundle successor; /* what workers that are replaced get of it */
 	pid_t supervisor;
@@ -92,6 +104,12 @@ bool serve_engine_groups(struct serve *s);
 int serve_next(struct serve *s, int fd, const char **ret_generation, struct err *err);
 void serve_switch(struct serve *s);
 void serve_forget(struct serve *s);
+
+/*
+ * A bundle that was in force before, whose generation begins so: a descriptor for the caller,
+ * to be given to serve_next().  -1: there is none, or more than one.
+ */
+int serve_kept(void *arg, const char *generation);
 
 /* ERR_CONFIG names the first setting that differs and needs a restart. */
 int restart_needed(const struct config *now, const struct config *next, struct err *err);

@@ -5,7 +5,10 @@
 #include "gate/ledger.h"
 #include "gate/successor.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct restart_row {
 	const char *word, *key;
@@ -90,9 +93,63 @@ int serve_next(struct serve *s, int fd, const char **ret_generation, struct err 
 	return 0;
 }
 
+/* --- what can be returned to --- */
+
+static void drop_kept(struct serve *s, size_t i)
+{
+	close(s->kept[i].fd);
+	s->kept_count--;
+	memmove(&s->kept[i], &s->kept[i + 1], (s->kept_count - i) * sizeof(*s->kept));
+}
+
+static size_t kept_bytes(const struct serve *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->kept_count; i++)
+		n += s->kept[i].bytes;
+	return n;
+}
+
+/* The one that ends; the one that begins is not kept beside what is in force. */
+static void keep_bundle(struct serve *s, const struct bundle *ends, const char *begins)
+{
+	int fd = fcntl(ends->fd, F_DUPFD_CLOEXEC, 0);
+
+	for (size_t i = s->kept_count; i-- > 0;)
+		if (strcmp(s->kept[i].generation, begins) == 0 ||
+		    strcmp(s->kept[i].generation, ends->generation) == 0)
+			drop_kept(s, i);
+	if (fd < 0)
+		return;
+	while (s->kept_count == KEPT_MAX ||
+	       (s->kept_count && kept_bytes(s) + ends->text.len > KEPT_BYTES))
+		drop_kept(s, 0);
+	s->kept[s->kept_count] = (struct kept_bundle){.fd = fd, .bytes = ends->text.len};
+	snprintf(s->kept[s->kept_count++].generation, HASH_HEX_LEN + 1, "%s", ends->generation);
+}
+
+int serve_kept(void *arg, const char *generation)
+{
+	const struct serve *s = arg;
+	int found = -1;
+
+	for (size_t i = 0; i < s->kept_count; i++) {
+		if (strncmp(s->kept[i].generation, generation, strlen(generation)) != 0)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = s->kept[i].fd;
+	}
+	return found < 0 ? -1 : fcntl(found, F_DUPFD_CLOEXEC, 0);
+}
+
 void serve_switch(struct serve *s)
 {
 	bundle_close(&s->successor);
+	/* A worker that switches for itself returns to nothing. */
+	if (getpid() == s->supervisor)
+		keep_bundle(s, &s->loaded->bundle, s->next.bundle.generation);
 	unload(s->loaded);
 	*s->loaded = s->next;
 	s->next = (struct loaded){.bundle = {.fd = -1}};

@@ -78,6 +78,8 @@ struct supervisor_conf {
 	 */
 	int (*next)(void *arg, int fd, const char **ret_generation, struct err *err);
 	void (*switch_to_next)(void *arg);
+	/* A bundle of before, for next(); -1: there is none that begins so. */
+	int (*kept)(void *arg, const char *generation);
 	int (*next_bundle)(void *arg); /* of what next() took, a descriptor that stays the owner's;
 					  NULL: none */
 	void (*forget_next)(void *arg);

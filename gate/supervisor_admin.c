@@ -59,6 +59,27 @@ static int status_fd(const struct supervisor *s)
 	return rc < 0 ? -1 : take_fd(fd);
 }
 
+/* The answer goes first: the end of the reload may follow at once. */
+static void roll_back(struct supervisor *s, const struct admin_word *w, struct admin_reply *reply)
+{
+	char generation[RUNTIME_NAME_MAX + 1];
+	int bundle = -1;
+
+	memcpy(generation, w->row.name, sizeof(generation));
+	generation[RUNTIME_NAME_MAX] = '\0';
+	reply->reloads = s->reload.count;
+	if (!reload_can_go_back(s)) {
+		reply->code = ANSWER_reload_goes_on;
+	} else {
+		bundle = s->conf->kept ? s->conf->kept(s->conf->arg, generation) : -1;
+		if (bundle < 0)
+			reply->code = ANSWER_generation_missing;
+	}
+	reply_with(s, reply, -1);
+	if (bundle >= 0)
+		reload_go_back(s, bundle);
+}
+
 static void answer_word(struct supervisor *s, const struct admin_word *w)
 {
 	struct admin_reply reply;
@@ -73,6 +94,9 @@ static void answer_word(struct supervisor *s, const struct admin_word *w)
 	} else if (w->ask == ASK_RELOAD) {
 		reply.reloads = s->reload.count;
 		reload_ask(s);
+	} else if (w->ask == ASK_ROLLBACK) {
+		roll_back(s, w, &reply);
+		return;
 	} else {
 		const struct runtime_listener *made = NULL;
 		bool gone = false;

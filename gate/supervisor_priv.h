@@ -115,6 +115,10 @@ void reload_close(struct supervisor *s);
 /* SIGHUP */
 void reload_ask(struct supervisor *s);
 
+/* What was in force before, by the same way; the bundle is taken. */
+bool reload_can_go_back(const struct supervisor *s);
+void reload_go_back(struct supervisor *s, int bundle);
+
 /* The reader's control socket has something to read, or ended. */
 void reload_on_reader(struct supervisor *s);
 
