@@ -215,6 +215,12 @@ void docker_read_sealed(struct docker_reading *r)
 	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++)
 		seal_entries(r, entries[i].key, entries[i].schema);
 	seal_volume_drivers(r);
+	/* Where engines give the host's by themselves, what had its own keeps it. */
+	if (r->info->cgroup_v1 && strcmp(jv_str(r->host, "CgroupnsMode", ""), "private") != 0)
+		seal(r, "sealed.settings", "CgroupnsMode", (struct span){"", 0});
+	/* A network that was switched off stays so. */
+	if (!jv_true(r->config, "NetworkDisabled"))
+		seal(r, "sealed.settings", "NetworkDisabled", (struct span){"", 0});
 	seal_borrowed(r);
 	seal_map(r, "sealed.settings", "LogConfig", jv_path(r->host, "LogConfig.Config"));
 	for (size_t i = 0;
