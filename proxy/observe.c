@@ -49,7 +49,9 @@ static void drop(struct observe *o, struct pending *p)
 
 static bool copy_text(struct arena *a, const char **text)
 {
-	*text = arena_strndup(a, *text, strlen(*text));
+	const char *from = *text ? *text : "";
+
+	*text = arena_strndup(a, from, strlen(from));
 	return *text != NULL;
 }
 
@@ -190,10 +192,8 @@ static void decide(struct observe *o, struct pending *p, const struct jv *contai
 {
 	const struct service *s = &o->worker->services[p->backend];
 
-	if (is_old_news(o, p, container)) {
-		/* neither seen nor missed */
-	} else if (p->found && is_explained(o, p)) {
-		/* counted */
+	if (is_old_news(o, p, container) || (p->found && is_explained(o, p))) {
+		/* neither seen nor missed, or counted */
 	} else if (may_be_by_itself(p) && s->ops->by_itself(s->backend, &p->h, container)) {
 		count_engine(o, p);
 		note_exec(o, p);
