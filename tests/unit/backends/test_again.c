@@ -72,8 +72,11 @@ static void knows_whose_a_row_is(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct backend_call call = {
-			.arena = a, .adopted = ledger, .adopted_count = 1, .self = "gate"};
+		struct backend_call call = {.arena = a,
+					    .owner = "",
+					    .adopted = ledger,
+					    .adopted_count = 1,
+					    .self = "gate"};
 		struct jv row = drive_parse(a, rows[i].row);
 
 		CHECK_STR(rows[i].name, rows[i].want, be->ops->running_row(be, &call, &row));
