@@ -228,6 +228,7 @@ static int examine(const struct config *config, const struct err *mistake, bool 
 		doctor_config(&f);
 		doctor_tls(&f);
 		doctor_emergency(&f);
+		doctor_sinks(&f);
 	}
 	for (size_t i = 0; i < f.count; i++) {
 		if (f.list[i].level == FINDING_WEAK)

@@ -32,6 +32,7 @@ struct args {
 	/* audit query, report, export */
 	const char *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
 	const char *since, *until, *format, *index;
+	bool once, accept_gap, schema; /* audit ship */
 	bool has_count;
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */

@@ -258,6 +258,11 @@ static bool is_retention_mode(const struct jv *v)
 	return v->kind == JV_STRING && config_retention_mode(v->str.at, &ignored);
 }
 
+static bool is_sink(const struct jv *v)
+{
+	return v->kind == JV_STRING && sink_kind_find(v->str.at);
+}
+
 static bool is_number(const struct jv *v)
 {
 	return v->kind == JV_INT || v->kind == JV_STRING;
@@ -288,6 +293,7 @@ static const struct {
 	[KIND_CLIENTS] = {is_clients, "\"required\" or \"optional\""},
 	[KIND_TABLE] = {is_table, "a table of keys, such as { key = value }"},
 	[KIND_MODE_OF_RETENTION] = {is_retention_mode, "\"signed\", \"evidence\" or \"forever\""},
+	[KIND_SINK] = {is_sink, "\"postgres\", \"syslog\", \"https\" or \"journald\""},
 	[KIND_NAMES] = {is_names, "a list of names"},
 	[KIND_NUMBER] = {is_number, "a whole number"},
 };

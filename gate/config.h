@@ -9,6 +9,7 @@
 #define GATE_CONFIG_H
 
 #include "audit/auditor.h"
+#include "audit/sink.h"
 #include "gate/base/arena.h"
 #include "gate/base/err.h"
 #include "gate/base/jv.h"
@@ -59,6 +60,8 @@ struct config {
 	struct auditor_conf auditor;
 	struct config_users users;
 	struct config_admin admin;
+	const struct sink_conf *sinks; /* for `audit ship`, and for nobody else */
+	size_t sink_count;
 	const char *const *profile_names; /* those that are loaded; NULL at the end, or NULL */
 	unsigned workers;                 /* 0: one a processor */
 	const char *const *profile_paths; /* absolute; NULL at the end */

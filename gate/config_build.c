@@ -249,6 +249,11 @@ static int build_backends(struct building *b, struct err *err)
 	return config_build_backends(b->entries, b->arena, b->to, err);
 }
 
+static int build_sinks(struct building *b, struct err *err)
+{
+	return config_build_sinks(b->entries, b->arena, b->to, err);
+}
+
 static int build_container(const struct building *b, const struct config_entry *e,
 			   struct conf_identity *ret, struct err *err)
 {
@@ -730,7 +735,7 @@ int config_build(const struct jv *entries, const char *path, struct arena *a, st
 	static int (*const parts[])(struct building *, struct err *) = {
 		build_log,      build_own,        build_users,     build_admin,
 		build_backends, build_identities, build_listeners, build_own_sockets,
-		build_profiles, build_rules,
+		build_sinks,    build_profiles,   build_rules,
 	};
 	struct config out;
 	struct building b = {entries, path, a, &out};

@@ -33,6 +33,7 @@ enum config_kind {
 	KIND_CLIENTS,
 	KIND_TABLE,
 	KIND_MODE_OF_RETENTION,
+	KIND_SINK,
 	KIND_NUMBER,
 	KIND_COUNT
 };
@@ -105,6 +106,11 @@ int config_build_backends(const struct jv *entries, struct arena *a, struct conf
 
 /* network { plaintext = true }, and plaintext = true in the entry. */
 bool config_plaintext(const struct jv *entries, const struct config_entry *e);
+
+/* --- config_sink.c --- */
+
+int config_build_sinks(const struct jv *entries, struct arena *a, struct config *ret,
+		       struct err *err);
 
 /* --- config_tls.c --- */
 

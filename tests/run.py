@@ -64,6 +64,7 @@ def suites(long):
         Suite("differential-mistakes", [tests / "differential/run", "--self-test"], 240, GCC,
               quick=False, env=gcc),
         Suite("checker", [tests / "checker/run"], 300, GCC, quick=False, env=gcc),
+        Suite("ship", [tests / "ship/run"], 120, GCC, quick=False, env=gcc),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
         Suite("soak", [tests / "soak/run", *(["--seconds", "1800", "--callers", "50"] if long else

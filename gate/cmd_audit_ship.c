@@ -1,0 +1,176 @@
+/* `audit ship`: the log's records, brought to the sinks of the configuration. */
+#include "gate/command.h"
+
+#include "audit/requests.h"
+#include "audit/sink.h"
+#include "gate/base/log.h"
+#include "gate/serve.h"
+#include "proxy/tls_stream.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define END_S 10 /* a sink that hangs is not waited for longer */
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop = 1;
+	alarm(END_S);
+}
+
+static void take_signals(void)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGINT, &end, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* --- TLS, for audit/ --- */
+
+static void *link_open(const struct sink_conf *conf, struct err *err)
+{
+	const struct tls_stream_conf to = {conf->host, conf->port, conf->ca, conf->cert, conf->key};
+
+	return tls_stream_open(&to, err);
+}
+
+static int link_write(void *link, struct span bytes, struct err *err)
+{
+	return tls_stream_write(link, bytes, err);
+}
+
+static long link_read(void *link, char *out, size_t size, struct err *err)
+{
+	return tls_stream_read(link, out, size, err);
+}
+
+static int link_drain(void *link, struct err *err)
+{
+	return tls_stream_drain(link, err);
+}
+
+static void link_close(void *link)
+{
+	tls_stream_close(link);
+}
+
+static const struct sink_dialer dialer = {link_open, link_write, link_read, link_drain, link_close};
+
+/* --- sinks --- */
+
+static int ship_one(const struct args *args, const struct config *c, const struct sink_conf *sink)
+{
+	const struct ship_options options = {
+		.once = args->once,
+		.accept_gap = args->accept_gap,
+		.dialer = &dialer,
+		.stop = &stop,
+		.tell = log_line,
+	};
+
+	return (int)ship(c->auditor.dir, sink, &options);
+}
+
+static pid_t begin(const struct args *args, const struct config *c, const struct sink_conf *sink)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(SHIP_FINE);
+	_exit(ship_one(args, c, sink));
+}
+
+/* The status of one that ended; what killed it is none of the good ones. */
+static int status_of(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : SHIP_BEHIND;
+}
+
+/* One process each, so that no sink waits for another; the worst answer is everybody's. */
+static int ship_all(const struct args *args, const struct config *c)
+{
+	pid_t pids[CONFIG_ENTRIES_MAX];
+	int worst = SHIP_FINE, status;
+	size_t left = 0;
+
+	for (size_t i = 0; i < c->sink_count; i++) {
+		pids[i] = begin(args, c, &c->sinks[i]);
+		if (pids[i] < 0)
+			worst = SHIP_BEHIND;
+		else
+			left++;
+	}
+	while (left) {
+		pid_t pid = waitpid(-1, &status, 0);
+
+		if (pid < 0 && errno == EINTR && stop)
+			for (size_t i = 0; i < c->sink_count; i++)
+				if (pids[i] > 0)
+					kill(pids[i], SIGTERM);
+		for (size_t i = 0; pid > 0 && i < c->sink_count; i++)
+			if (pids[i] == pid) {
+				pids[i] = -1;
+				left--;
+				worst = status_of(status) > worst ? status_of(status) : worst;
+			}
+	}
+	return worst;
+}
+
+static int ship_named(const struct args *args, const struct config *c)
+{
+	if (!c->sink_count) {
+		fputs("sallyport: the configuration has no sink\n", stderr);
+		return SHIP_CANNOT;
+	}
+	if (!args->rest_count)
+		return c->sink_count == 1 ? ship_one(args, c, c->sinks) : ship_all(args, c);
+	for (size_t i = 0; i < c->sink_count; i++)
+		if (strcmp(c->sinks[i].name, args->rest[0]) == 0)
+			return ship_one(args, c, &c->sinks[i]);
+	fprintf(stderr, "sallyport: the configuration has no sink called '%s'\n", args->rest[0]);
+	return SHIP_CANNOT;
+}
+
+static int print_schema(void)
+{
+	struct span schema = sink_postgres_schema();
+
+	return fwrite(schema.at, 1, schema.len, stdout) == schema.len && fflush(stdout) == 0
+		       ? EXIT_YES
+		       : EXIT_CANNOT;
+}
+
+int run_audit_ship(const struct args *args)
+{
+	struct loaded loaded;
+	struct err err = {0};
+	int result;
+
+	if (args->schema)
+		return print_schema();
+	if (!args->config) {
+		err_set(&err, ERR_INPUT, "give --config FILE");
+		return command_failed(&err);
+	}
+	if (load(args->config, &loaded, &err) < 0)
+		return command_failed(&err);
+	log_role("ship");
+	take_signals();
+	log_tell_read(loaded.config.auditor.dir, "audit ship");
+	result = ship_named(args, &loaded.config);
+	unload(&loaded);
+	return result;
+}
