@@ -209,8 +209,12 @@ int tls_stream_drain(struct tls_stream *t, struct err *err)
 	int left = 0;
 
 	while (ioctl(t->fd, SIOCOUTQ, &left) == 0 && left > 0) {
-		if (clock_boot_ms() > until)
-			return err_set(err, ERR_UPSTREAM, "what was written is not taken");
+		struct pollfd p = {.fd = t->fd}; /* a reset leaves the count as it was */
+
+		if (poll(&p, 1, 0) > 0 || clock_boot_ms() > until) {
+			t->open = false;
+			return err_set(err, ERR_UPSTREAM, "what was written was not taken");
+		}
 		nanosleep(&pause, NULL);
 	}
 	return look_for_end(t, err);
