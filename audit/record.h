@@ -46,6 +46,7 @@ enum record_type {
 	RECORD_ADMIN,        /* a use of the admin socket */
 	RECORD_OBSERVED,     /* happened in an engine, and no decision explains it */
 	RECORD_OBSERVED_GAP, /* what happened meanwhile may not have been seen */
+	RECORD_APPROVAL,     /* a question to an operator ended without letting a request pass */
 	RECORD_OBSERVED_SUM, /* how much was seen, and explained */
 	RECORD_TYPE_COUNT
 };
@@ -78,7 +79,9 @@ struct record {
 
 	/* judged how */
 	const char *verdict, *would, *mode, *reason, *rule;
-	const char *judged; /* the profile's own answer; "" if it was not asked */
+	const char *approval_id; /* of the question to an operator; NULL or "": there is none */
+	const char *approval_by; /* who has answered it: "uid 1000, uid 1001" */
+	const char *judged;      /* the profile's own answer; "" if it was not asked */
 	const char *profile, *profile_sha256;
 	/* JSON texts; empty leaves them out */
 	struct span facts, violations, changes, warnings, exceptions;

@@ -290,6 +290,7 @@ static void add_by_type(struct report *r, const struct fields *f)
 	case RECORD_OBSERVED_SUM:
 		add_sum(r, f);
 		return;
+	case RECORD_APPROVAL: /* its decision has been counted */
 	case RECORD_LOG_OPEN:
 	case RECORD_LOG_SEAL:
 	case RECORD_NONE:

@@ -28,6 +28,7 @@ static bool may_send(const struct conn *conn, enum record_type type, uint32_t fl
 	case RECORD_ADMIN:
 	case RECORD_OBSERVED:
 	case RECORD_OBSERVED_GAP:
+	case RECORD_APPROVAL:
 	case RECORD_OBSERVED_SUM:
 		return flags == WIRE_READ || flags == WIRE_RECEIPT_WANTED;
 	case RECORD_NONE:

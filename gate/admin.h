@@ -185,6 +185,7 @@ struct admin_conf {
 	gid_t group;   /* likewise */
 	struct metrics *metrics;
 	struct emergency *emergency; /* which this process alone writes */
+	struct approvals *approvals;
 };
 
 /* Serves until the control socket ends.  The exit status. */

@@ -39,7 +39,9 @@ struct admin_use {
 	admin_reply_fn *reply; /* when the supervisor has answered */
 	uint64_t ticket;       /* of what it was asked; 0: nothing */
 	uint64_t reloads;
-	struct admin_kept kept;              /* the listener that it is about */
+	uint64_t after,
+		wait_ms;        /* approvals.wait: what is known; until when. 0: it does not wait */
+	struct admin_kept kept; /* the listener that it is about */
 	char owner[EMERGENCY_OWNER_MAX + 1]; /* ... or whose quarantine; "" */
 	char note[160];                      /* for its records, or "" */
 	bool owner_known;                    /* somebody has that owner now */
@@ -106,6 +108,17 @@ bool admin_needs_turn(const struct admin_use *u);
 
 /* Restores the next listener of the state; false: all have been seen to. */
 bool admin_restore_next(struct admin *a);
+
+/* --- admin_approvals.c --- */
+
+void admin_begin_approvals_list(struct admin_use *u);
+void admin_begin_approvals_wait(struct admin_use *u);
+void admin_begin_approvals_show(struct admin_use *u);
+void admin_begin_approvals_allow(struct admin_use *u);
+void admin_begin_approvals_deny(struct admin_use *u);
+void admin_approvals_tick(struct admin *a);
+
+/* --- admin_verbs.c --- */
 
 void admin_on_ended(struct admin *a, const struct runtime_row *row);
 void admin_on_reloaded(struct admin *a);

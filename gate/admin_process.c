@@ -162,6 +162,8 @@ static void fill_record(const struct admin_use *u, struct record *r)
 		r->object_kind = "owner";
 		r->object_name = u->owner;
 	}
+	if (u->req.verb == VERB_approvals_allow || u->req.verb == VERB_approvals_deny)
+		r->approval_id = admin_arg(&u->req, "id")->text;
 	if (u->own)
 		return;
 	r->auth_method = "peercred";
@@ -663,6 +665,7 @@ static void turn(struct admin *a)
 	if (a->loop.now_ms < a->tick_ms)
 		return;
 	a->tick_ms = a->loop.now_ms + TICK_MS;
+	admin_approvals_tick(a);
 	look_at_deadlines(a);
 }
 

@@ -9,24 +9,6 @@
 
 #define ARENA_MAX ((size_t)8 << 20)
 
-/* "90", "90s", "30m", "8h", "7d"; 0: it is none of these. */
-static int64_t seconds_of(const char *text)
-{
-	static const struct {
-		char letter;
-		int64_t seconds;
-	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-	size_t digits = strspn(text, "0123456789");
-	int64_t n = digits && digits <= 9 ? strtoll(text, NULL, 10) : 0;
-
-	if (!text[digits])
-		return n;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units) && !text[digits + 1]; i++)
-		if (text[digits] == units[i].letter)
-			return n * units[i].seconds;
-	return 0;
-}
-
 static int set_gid(struct arena *a, struct jv *to, const char *group, struct err *err)
 {
 	const struct group *gr = group ? getgrnam(group) : NULL;
@@ -56,7 +38,7 @@ static void set_text(struct arena *a, struct jv *to, const char *key, const char
 
 static int fill_add(const struct args *args, struct arena *a, struct jv *to, struct err *err)
 {
-	int64_t lifetime = seconds_of(args->lifetime);
+	int64_t lifetime = command_seconds(args->lifetime);
 
 	if (lifetime <= 0)
 		return err_set(err, ERR_INPUT,

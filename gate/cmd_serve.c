@@ -10,6 +10,7 @@
 #include "gate/serve.h"
 #include "gate/supervisor.h"
 #include "gate/watched_log.h"
+#include "proxy/approvals.h"
 #include "proxy/emergency.h"
 #include "proxy/engines.h"
 #include "proxy/metrics.h"
@@ -67,6 +68,7 @@ static void ended(void *arg, pid_t pid)
 	const struct serve *s = arg;
 
 	quotas_died(s->quotas, pid, clock_boot_ns());
+	approvals_died(s->approvals, pid);
 }
 
 static void describe(void *arg, struct supervisor_view *ret)
@@ -235,10 +237,11 @@ static int serve(struct serve *s, struct err *err)
 	s->audit_state = audit_state_create(err);
 	s->engines = engines_create(c->proxy.backend_count, err);
 	s->watched = watched_create(err);
+	s->approvals = approvals_create(err);
 	s->updates = updates_create(s->loaded->config.updates, err);
 	s->emergency = emergency_create(err);
 	if (!s->rates || !s->quotas || !s->metrics || !s->engines || !s->audit_state ||
-	    !s->watched || !s->updates || !s->emergency)
+	    !s->watched || !s->updates || !s->emergency || !s->approvals)
 		return -1;
 	start_looking_back(s);
 	say_mounted_sockets(s);

@@ -3,6 +3,7 @@
 #include "gate/base/nearest.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum option_kind { OPTION_FLAG = 0, OPTION_TEXT, OPTION_MUST, OPTION_COUNT };
@@ -304,5 +305,22 @@ int command_count(struct span digits, uint64_t *ret)
 		n = n * 10 + (uint64_t)(digits.at[i] - '0');
 	}
 	*ret = n;
+	return 0;
+}
+
+int64_t command_seconds(const char *text)
+{
+	static const struct {
+		char letter;
+		int64_t seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+	size_t digits = strspn(text, "0123456789");
+	int64_t n = digits && digits <= 9 ? strtoll(text, NULL, 10) : 0;
+
+	if (!text[digits])
+		return n;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units) && !text[digits + 1]; i++)
+		if (text[digits] == units[i].letter)
+			return n * units[i].seconds;
 	return 0;
 }

@@ -71,6 +71,8 @@ const char *command_summary(const struct command *c);
 int command_parse(const struct command *c, int argc, char *const *argv, struct args *ret,
 		  struct err *err);
 int command_run(const struct command *c, const struct args *args);
+/* "90", "90s", "30m", "8h", "7d"; 0: it is none of these. */
+int64_t command_seconds(const char *text);
 void command_help(const struct command *c, FILE *out);
 
 /* explain --id: a decision in the log, judged again.  Belongs to `explain`. */

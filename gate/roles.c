@@ -54,6 +54,12 @@ static void allow_for(const struct proxy_conf *conf)
 			privs_reach_tcp();
 }
 
+/* Nobody may answer: then what rules ask for is denied at once. */
+static bool can_be_asked(const struct config_admin *c)
+{
+	return c->approve.uid_count || c->approve.gid_count;
+}
+
 static int run_worker(const struct serve *s, int control, struct err *err)
 {
 	struct proxy_conf conf = s->loaded->config.proxy;
@@ -68,6 +74,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.rates = s->rates;
 	conf.quotas = s->quotas;
 	conf.updates = s->updates;
+	conf.approvals = can_be_asked(&s->loaded->config.admin) ? s->approvals : NULL;
 	conf.metrics = s->metrics;
 	conf.engines = s->engines;
 	conf.audit_state = s->audit_state;
@@ -160,7 +167,8 @@ static int run_admin(const struct serve *s, int control, struct err *err)
 				  .starter = geteuid(),
 				  .group = getegid(),
 				  .metrics = s->metrics,
-				  .emergency = s->emergency};
+				  .emergency = s->emergency,
+				  .approvals = s->approvals};
 
 	bundle_unmap(&s->loaded->bundle);
 	keep_table(s->metrics);

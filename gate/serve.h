@@ -55,6 +55,7 @@ struct serve {
 	struct rates *rates;              /* shared by all workers, of every generation */
 	struct quotas *quotas;            /* shared by all workers, likewise */
 	struct updates *updates;          /* likewise */
+	struct approvals *approvals;      /* of workers and the process behind the admin socket */
 	struct emergency *emergency;      /* likewise, written by the admin process */
 	struct watched *watched;          /* ... and by watchers */
 	char self[SELF_ID_MAX + 1];       /* the container that it runs in, or "" */

@@ -117,6 +117,7 @@ struct conf_limits {
 	uint64_t bodies_bytes;     /* all inspected bodies of a worker */
 	unsigned head_ms, body_ms; /* a request's head; an upload that stalls */
 	unsigned engine_ms;        /* until an engine answers a request that does not wait */
+	unsigned ask_ms;           /* a request is held so long for an operator's yes */
 	unsigned engine_waiting;   /* requests that wait for one engine, in a worker */
 };
 
@@ -145,6 +146,7 @@ struct proxy_conf {
 	struct quotas *quotas;           /* likewise */
 	struct updates *updates;         /* as rates */
 	const struct emergency *emergency; /* shared by all; NULL: there is none (`check`) */
+	struct approvals *approvals;       /* as rates */
 	/*
 	 * Reads the configuration that follows this one, and takes the descriptor; *ret_kept is
 	 * what drop_next() gets when it is not needed any more.  NULL: streams are not judged

@@ -25,6 +25,7 @@ static bool waits(const struct exchange *x)
 	case X_CALLER:
 	case X_BODY:
 	case X_DRAIN:
+	case X_ASK:
 	case X_RECORD:
 	case X_ANSWER:
 	case X_REPLYING:

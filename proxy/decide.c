@@ -24,6 +24,14 @@ static void judge(const struct judgement *j, struct arena *a, struct decision *r
 		     arena_strndup(a, err.msg, strlen(err.msg)));
 }
 
+/* What was asked for stays in the violations, for the record. */
+static void approve(struct decision *ret)
+{
+	ret->verdict = VERDICT_ALLOW;
+	if (ret->would == VERDICT_ASK)
+		ret->would = VERDICT_ALLOW;
+}
+
 bool decide(const struct judgement *j, struct arena *a, struct decision *ret)
 {
 	ret->verdict = ret->would = VERDICT_DENY;
@@ -55,5 +63,7 @@ bool decide(const struct judgement *j, struct arena *a, struct decision *ret)
 	}
 	ret->judged = true;
 	ret->said = ret->verdict;
+	if (ret->verdict == VERDICT_ASK && j->approved && j->approved(j->approved_arg, ret))
+		approve(ret);
 	return ret->verdict == VERDICT_ALLOW;
 }

@@ -17,6 +17,9 @@ struct judgement {
 	enum operation op;
 	const struct jv *facts;     /* what rules see; NULL when the grant is plain */
 	struct violations *refused; /* canonical refusals; any denies */
+	/* Where the rules want a person's yes: whether there is one.  NULL: nobody can be asked. */
+	bool (*approved)(void *arg, const struct decision *d);
+	void *approved_arg;
 };
 
 /*

@@ -160,6 +160,8 @@ static void stop_looking(struct exchange *x)
 {
 	if (x->state == X_CALLER && x->conn)
 		inside_give_up(x->conn);
+	if (x->state == X_ASK)
+		asking_withdraw(x);
 }
 
 void exchange_end(struct exchange *x)
@@ -187,6 +189,8 @@ void exchange_destroy(struct exchange *x)
 	stop_looking(x);
 	forget_receipt(x);
 	quota_let_go(x);
+	asking_withdraw(x);
+	asking_let_go(x);
 	if (x->state != X_OVER)
 		trail_end(x);
 	lookup_abandon(x);
@@ -414,6 +418,26 @@ void exchange_head(struct exchange *x, const struct raw_head *raw)
 		exchange_caller_known(x);
 }
 
+/* The caller is known and the body is there; all else is looked at and judged anew. */
+void exchange_again(struct exchange *x)
+{
+	quota_let_go(x);
+	uuid_make(x->id);
+	memset(&x->call, 0, sizeof(x->call));
+	memset(&x->decision, 0, sizeof(x->decision));
+	memset(&x->facts, 0, sizeof(x->facts));
+	x->has_facts = x->hardened = x->decided = x->permitted = false;
+	x->quota = NULL;
+	x->steps = 0;
+	x->receipt[0] = '\0';
+	x->deadline_ms = 0;
+	x->state = X_HEAD;
+	if (caller_refused(x))
+		refuse_head(x);
+	else
+		exchange_advance(x);
+}
+
 /* --- the body --- */
 
 static size_t collect(struct exchange *x, struct span piece)
@@ -485,6 +509,7 @@ size_t exchange_upload(struct exchange *x, struct span piece)
 	case X_HEAD:
 	case X_CALLER:
 	case X_LOOKUP:
+	case X_ASK:
 	case X_CHECK:
 	case X_UNDO:
 	case X_REPLYING:
@@ -520,6 +545,7 @@ void exchange_upload_end(struct exchange *x)
 	case X_HEAD:
 	case X_CALLER:
 	case X_LOOKUP:
+	case X_ASK:
 	case X_RECORD:
 	case X_CHECK:
 	case X_UNDO:
@@ -590,6 +616,10 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		relay_expire(x->relay, now_ms);
 		return;
 	}
+	if (x->state == X_ASK) {
+		asking_tick(x, now_ms);
+		return;
+	}
 	if (!x->deadline_ms || now_ms < x->deadline_ms)
 		return;
 	x->deadline_ms = 0;
@@ -610,6 +640,7 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		break;
 	case X_HEAD:
 	case X_CALLER: /* which has a limit of its own */
+	case X_ASK:    /* likewise */
 	case X_RECORD:
 	case X_ANSWER:
 	case X_REPLYING:

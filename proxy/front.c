@@ -93,6 +93,7 @@ static bool must_wait(const struct exchange *x, size_t untaken)
 	switch (x->state) {
 	case X_CALLER:
 	case X_LOOKUP:
+	case X_ASK:
 	case X_CHECK:
 	case X_UNDO:
 		return true;

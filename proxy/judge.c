@@ -47,6 +47,7 @@ static void deny(struct exchange *x)
 
 	x->permitted = false;
 	quota_let_go(x);
+	asking_let_go(x);
 	if (x->worker->check) {
 		check_print(x);
 		exchange_answer_refusal(x);
@@ -64,7 +65,7 @@ static void deny(struct exchange *x)
 	exchange_answer_refusal(x);
 }
 
-static void keep_receipt(struct exchange *x, const struct audit_receipt *receipt)
+void judge_keep_receipt(struct exchange *x, const struct audit_receipt *receipt)
 {
 	char hex[HASH_HEX_LEN + 1];
 
@@ -79,7 +80,7 @@ static void on_denial_recorded(void *arg, const struct audit_receipt *receipt)
 
 	x->waits_receipt = false;
 	if (receipt)
-		keep_receipt(x, receipt);
+		judge_keep_receipt(x, receipt);
 	exchange_answer_refusal(x);
 }
 
@@ -186,7 +187,7 @@ static void on_decision_recorded(void *arg, const struct audit_receipt *receipt)
 				"", "");
 		return;
 	}
-	keep_receipt(x, receipt);
+	judge_keep_receipt(x, receipt);
 	if ((x->gone && exchange_may_release(x)) || quarantine_holds(x)) {
 		x->status = "aborted"; /* nobody waits for it, or is to; and nothing was sent */
 		exchange_ready(x);
@@ -358,7 +359,9 @@ void exchange_judge(struct exchange *x)
 	struct judgement j = {.engine = x->worker->rules,
 			      .profile = x->profile,
 			      .op = x->call.op,
-			      .refused = &x->call.refused};
+			      .refused = &x->call.refused,
+			      .approved = asking_is_allowed,
+			      .approved_arg = x};
 
 	enum grant grant = profile_grant(x->profile, x->call.op);
 
@@ -384,6 +387,8 @@ void exchange_judge(struct exchange *x)
 		return;
 	x->permitted = decide(&j, x->arena, &x->decision);
 	judge_name_fields(x);
+	if (!x->permitted && asking_begin(x))
+		return;
 	if (!x->permitted) {
 		deny(x);
 	} else if (x->worker->check) {

@@ -1,5 +1,6 @@
 #include "proxy/scrape.h"
 
+#include "proxy/approvals.h"
 #include "proxy/engines.h"
 #include "proxy/metrics.h"
 #include "proxy/quotas.h"
@@ -22,6 +23,8 @@ static void write_metrics(struct worker *w, struct page *p)
 	engines_write(w->conf->engines, w->conf, &p->body);
 	if (w->conf->quotas)
 		quotas_write(w->conf->quotas, &p->body);
+	if (w->conf->approvals)
+		approvals_write(w->conf->approvals, w->loop.now_ms, &p->body);
 }
 
 /* Says what is wrong, if anything is. */

@@ -174,6 +174,14 @@ static void fill_who_and_what(const struct exchange *x, struct record *r)
 	r->object_name = x->call.object.name;
 }
 
+/* What a person has allowed is no reason any more; the violations tell what it was. */
+static const char *reason_of_end(const struct exchange *x)
+{
+	const struct violations *v = &x->decision.violations;
+
+	return v->count && !(x->permitted && *asking_by(x)) ? reason_name(v->list[0].reason) : "";
+}
+
 static void fill_judged(const struct exchange *x, struct record *r, struct arena *a)
 {
 	const struct decision *d = &x->decision;
@@ -181,9 +189,11 @@ static void fill_judged(const struct exchange *x, struct record *r, struct arena
 
 	r->verdict = verdict_name(d->verdict);
 	r->would = d->mode != MODE_ENFORCE || d->would != d->verdict ? verdict_name(d->would) : "";
+	r->approval_id = asking_id(x);
+	r->approval_by = asking_by(x);
 	r->judged = d->judged ? verdict_name(d->said) : "";
 	r->mode = d->mode != MODE_ENFORCE ? rule_mode_name(d->mode) : "";
-	r->reason = d->violations.count ? reason_name(d->violations.list[0].reason) : "";
+	r->reason = reason_of_end(x);
 	r->rule = d->violations.count ? d->violations.list[0].rule : d->rule;
 	r->profile = d->profile;
 	r->profile_sha256 = d->profile_hash;
@@ -238,7 +248,7 @@ static void count(const struct exchange *x)
 
 	metrics_decision(m, x->decision.profile ? x->decision.profile : "",
 			 operation_name(x->call.op), verdict_name(x->decision.verdict),
-			 v->count ? reason_name(reason) : "");
+			 reason_of_end(x));
 	metrics_add(m, METRIC_bytes_in, x->bytes_in);
 	metrics_add(m, METRIC_bytes_out, x->bytes_out);
 	metrics_add(m, METRIC_streams, x->upgrade != NULL);
@@ -273,8 +283,7 @@ void trail_end(struct exchange *x)
 		uuid_make(id);
 		r = (struct record){.type = RECORD_OUTCOME, .id = id, .of = x->id};
 		r.op = operation_name(x->call.op);
-		if (x->decision.violations.count)
-			r.reason = reason_name(x->decision.violations.list[0].reason);
+		r.reason = reason_of_end(x);
 		/* That nobody saw what passed is said by each record of it. */
 		if (x->has_facts && jv_path(&x->facts, "workload.opaque"))
 			r.warnings = warnings_json(x, x->arena);
@@ -287,6 +296,25 @@ void trail_end(struct exchange *x)
 		return;
 	metrics_add(x->worker->conf->metrics, METRIC_unrecorded, 1);
 	log_often(&unrecorded, "%s: its %s could not be recorded", x->id, record_type_name(r.type));
+}
+
+void trail_approval(const struct exchange *x, const char *status, enum reason reason)
+{
+	char id[UUID_TEXT_LEN + 1];
+	struct record r = {.type = RECORD_APPROVAL, .id = id, .of = x->id, .status = status};
+
+	uuid_make(id);
+	fill_who_and_what(x, &r);
+	r.profile = x->decision.profile;
+	r.profile_sha256 = x->decision.profile_hash;
+	r.verdict = verdict_name(VERDICT_DENY);
+	r.reason = reason_name(reason);
+	r.approval_id = asking_id(x);
+	r.approval_by = asking_by(x);
+	if (audit_tell(x->worker->audit, &r) == 0)
+		return;
+	metrics_add(x->worker->conf->metrics, METRIC_unrecorded, 1);
+	log_often(&unrecorded, "%s: how its question ended could not be recorded", x->id);
 }
 
 /* MHD answered by itself; nothing of it went anywhere. */

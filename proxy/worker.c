@@ -36,6 +36,7 @@ const struct conf_limits conf_default_limits = {
 	.body_ms = 30000,
 	.engine_ms = 60000,
 	.engine_waiting = 1024,
+	.ask_ms = 20000,
 };
 
 #define WORKER_OF(member, ptr) ((struct worker *)((char *)(ptr)-offsetof(struct worker, member)))

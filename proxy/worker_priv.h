@@ -104,6 +104,7 @@ enum exchange_state {
 	X_BODY,     /* an inspected body is being collected */
 	X_DRAIN,    /* refused; the upload is read and dropped before the answer */
 	X_LOOKUP,   /* the adapter's lookups are under way */
+	X_ASK,      /* an operator is asked whether it may pass */
 	X_RECORD,   /* waiting for the decision to be durable */
 	X_SENT,     /* forwarded; a streamed body may still be coming */
 	X_HELD,     /* the reply is being collected, to be filtered */
@@ -150,6 +151,7 @@ struct question_slot {
 };
 
 struct quota_state;
+struct asking;
 
 struct exchange {
 	struct exchange *prev, *next;
@@ -174,6 +176,8 @@ struct exchange {
 	char receipt[256];         /* Sallyport-Audit header, "" without */
 	bool hardened;             /* what the profile fills in has been filled in */
 	struct quota_state *quota; /* quota.c; NULL: the profile has none for this */
+
+	struct asking *asking; /* asking.c; NULL: nobody was asked */
 
 	bool suspended;               /* MHD will not call until resumed */
 	bool upload_over;             /* MHD has given all of the body */
@@ -360,6 +364,8 @@ void exchange_prepare_call(struct exchange *x);
 /* judge.c: the facts that rules see, at this time */
 void judge_make_facts(struct exchange *x);
 
+void judge_keep_receipt(struct exchange *x, const struct audit_receipt *receipt);
+
 /* Rules speak of facts; a caller knows the fields of the request. */
 void judge_name_fields(struct exchange *x);
 
@@ -388,6 +394,7 @@ void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it
 void exchange_advance(struct exchange *x);
 void exchange_deny(struct exchange *x); /* call.refused says why */
 void exchange_judge(struct exchange *x);
+void exchange_again(struct exchange *x); /* as if it had just come, with the body that it has */
 uint64_t exchange_upload_deadline(const struct exchange *x);
 uint64_t exchange_service_deadline(const struct exchange *x);
 bool exchange_may_release(const struct exchange *x);
@@ -403,6 +410,15 @@ bool quota_take(struct exchange *x);         /* after them; false: judged anew, 
 void quota_sent(struct exchange *x);
 void quota_answered(struct exchange *x);
 void quota_let_go(struct exchange *x); /* it ended without an answer */
+
+/* asking.c: what rules want a person to allow */
+bool asking_is_allowed(void *exchange, const struct decision *d); /* for decide() */
+bool asking_begin(struct exchange *x); /* true: an operator is asked; false: it is denied */
+void asking_tick(struct exchange *x, uint64_t now_ms);
+void asking_withdraw(struct exchange *x);        /* its caller has gone */
+void asking_let_go(struct exchange *x);          /* of an answer that was not used */
+const char *asking_id(const struct exchange *x); /* of the question; "" if there is none */
+const char *asking_by(const struct exchange *x); /* who has answered; "" if nobody has */
 
 /* forward.c: sends the judged request and brings the reply back */
 int forward_prepare(struct exchange *x); /* renders; -1: it was refused instead */
@@ -446,6 +462,8 @@ void questions_lost(struct worker *w);
 /* trail.c: records */
 void trail_decision(const struct exchange *x, struct record *ret, struct arena *a);
 void trail_end(struct exchange *x); /* outcome, or the one record of a read */
+/* How a question to an operator ended for this request. */
+void trail_approval(const struct exchange *x, const char *status, enum reason reason);
 void trail_malformed(struct conn *c);
 
 /* A TLS handshake that came to nothing. */

@@ -12,7 +12,7 @@
 
 enum verdict {
 	VERDICT_DENY = 0,
-	VERDICT_ASK, /* a person must say yes; treated as a denial where nobody can be asked */
+	VERDICT_ASK, /* a person must say yes; treated as a denial until one has */
 	VERDICT_ALLOW,
 	VERDICT_COUNT
 };

@@ -148,6 +148,7 @@ bool profile_hardens(const struct profile *p);              /* harden, own_socke
 bool profile_tells_codes_only(const struct profile *p);     /* denial = "code" */
 unsigned profile_hides(const struct profile *p);            /* redact: enum hide */
 bool profile_wants_attested(const struct profile *p);       /* isolation = { attested = true } */
+bool profile_wants_two_approvers(const struct profile *p);  /* two_approvers */
 bool profile_closes_streams(const struct profile *p);       /* close_streams */
 enum isolation profile_minimum(const struct profile *p);    /* isolation = { min = ... } */
 enum running profile_running(const struct profile *p);      /* what `running` says */

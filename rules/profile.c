@@ -439,6 +439,11 @@ bool profile_wants_attested(const struct profile *p)
 	return p->wants_attested;
 }
 
+bool profile_wants_two_approvers(const struct profile *p)
+{
+	return jv_true(&p->settings, "two_approvers");
+}
+
 bool profile_closes_streams(const struct profile *p)
 {
 	return jv_true(&p->settings, "close_streams");

@@ -189,6 +189,10 @@
 ---| "profile_missing" # the profile of this caller is not loaded
 ---| "fact_unknown" # a fact that the profile needs is not known
 ---| "facts_too_large" # the request holds more facts than rules are given
+---| "approval_pending" # a person must allow this, and nobody has yet
+---| "approval_denied" # a person was asked for this and said no
+---| "approval_withdrawn" # whoever asked hung up before a person had answered
+---| "approvals_full" # a person must allow this, and too many such questions are open
 ---| "rule_error" # a rule failed, so nothing is allowed
 ---| "rule_limit" # a rule ran out of its limits, so nothing is allowed
 ---| "quarantined" # the operator has put this owner under quarantine
@@ -274,6 +278,7 @@
 ---@field visibility? "own"|"all"|("own"|VisibilityEntry)[] Which objects the caller sees: "own" (default), "all", or a list of "own", { label = "NAME=VALUE" }, { name = "web-*" } and { all = true }, each with access = "read" (default; look at it), "data" (read logs and files, too) or "full" (all that operations grant), and kinds = { "containers", "volumes", "networks" } if not all three. "own" and "all" as words are full. What names the kind "images" limits which images are seen. A label is trusted to whoever can set it.
 ---@field update? boolean|{ within?: string, fresh?: boolean, privileged?: boolean, changes?: ("command"|"env"|"labels")[], moves?: { [1]: string, [2]: string }[] } For update tools (Watchtower, Portainer, compose). A container is judged against the one that it replaces: nothing may be looser than it was, whatever the lists of the profile grant, and what was there may stay, whether they grant it or not; the image must be on the list and of the same repository. Stop, kill, remove and rename are refused where the re-creation would be. The new one belongs to whom the old one belonged. { within = "10m" } says for how long after that a container may come again (default; at most 24h); fresh = true grants containers that replace none, by the lists alone; privileged = true lets stay what has the host (privileged mode, devices, control sockets, less than the minimum isolation); changes = { "command", "env", "labels" } what may differ from before; moves = { { "docker.io/old/app", "ghcr.io/new/*" } } which repositories may take the place of which. true takes the defaults; false is none. harden does not touch what replaces another.
 ---@field close_streams? boolean After a reload, streams (attached terminals, commands, logs, events) that the new rules would not let through end at once; false by default: they go on to their end.
+---@field two_approvers? boolean What rules ask a person for (ask) needs two persons who allow it, of whom neither is who asks; false by default: one.
 ---@field denial? "full"|"code" What a refused caller is told: "full" (default), with field, value, rule and a way out, or "code", the reason codes alone; the record has it all.
 ---@field modes? table<string, "enforce"|"warn"|"shadow"> { image = "shadow" }: the mode of single standard checks; a rule has a mode of its own.
 ---@field mode? "enforce"|"warn"|"shadow" "enforce" (default), "warn" or "shadow"; softens rule violations only.

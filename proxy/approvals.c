@@ -1,0 +1,395 @@
+#include "proxy/approvals.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LOCK_TRIES 100 /* of a millisecond */
+#define LOCK_SPINS 2000
+
+struct slot {
+	_Atomic uint32_t state; /* enum approval_state */
+	struct hash key, caller;
+	struct approval_row row; /* its state is not used */
+	uint32_t facts_len;
+	char facts[APPROVALS_FACTS_MAX];
+};
+
+struct approvals {
+	_Atomic int32_t lock; /* pid of who has it; 0: nobody */
+	_Atomic uint64_t serial;
+	struct slot slots[APPROVALS_MAX];
+};
+
+struct approvals *approvals_create(struct err *err)
+{
+	struct approvals *t =
+		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (t != MAP_FAILED)
+		return t;
+	err_sys(err, "make the table of approvals");
+	return NULL;
+}
+
+/* --- the lock --- */
+
+static bool lock(struct approvals *t)
+{
+	int32_t own = (int32_t)getpid();
+
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		for (int spins = 0; spins < LOCK_SPINS; spins++) {
+			int32_t nobody = 0;
+
+			if (atomic_compare_exchange_weak(&t->lock, &nobody, own))
+				return true;
+		}
+		poll(NULL, 0, 1);
+	}
+	return false;
+}
+
+static void unlock(struct approvals *t)
+{
+	atomic_store(&t->lock, 0);
+}
+
+void approvals_died(struct approvals *t, pid_t pid)
+{
+	int32_t dead = (int32_t)pid;
+
+	atomic_compare_exchange_strong(&t->lock, &dead, 0);
+}
+
+/* --- entries --- */
+
+static void end(struct slot *s)
+{
+	atomic_store(&s->state, APPROVAL_GONE);
+}
+
+static enum approval_state state_of(struct slot *s, uint64_t now_ms)
+{
+	enum approval_state state = (enum approval_state)atomic_load(&s->state);
+
+	if (state != APPROVAL_GONE && now_ms >= s->row.until_ms) {
+		end(s);
+		return APPROVAL_GONE;
+	}
+	if (state == APPROVAL_GRANTED && !s->row.times)
+		return APPROVAL_GONE;
+	return state;
+}
+
+static bool same(const struct hash *a, const struct hash *b)
+{
+	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+static struct slot *find(struct approvals *t, const struct hash *key, uint64_t now_ms)
+{
+	for (size_t i = 0; i < APPROVALS_MAX; i++)
+		if (state_of(&t->slots[i], now_ms) != APPROVAL_GONE && same(&t->slots[i].key, key))
+			return &t->slots[i];
+	return NULL;
+}
+
+static struct slot *find_id(struct approvals *t, const char *id, uint64_t now_ms)
+{
+	for (size_t i = 0; i < APPROVALS_MAX; i++)
+		if (state_of(&t->slots[i], now_ms) != APPROVAL_GONE &&
+		    strcmp(t->slots[i].row.what.id, id) == 0)
+			return &t->slots[i];
+	return NULL;
+}
+
+/* A used grant may come back, so its place is taken last. */
+static struct slot *find_room(struct approvals *t, const struct hash *caller, uint64_t now_ms)
+{
+	struct slot *room = NULL;
+	size_t own = 0;
+
+	for (size_t i = 0; i < APPROVALS_MAX; i++) {
+		struct slot *s = &t->slots[i];
+		bool live = state_of(s, now_ms) != APPROVAL_GONE;
+		bool used = !live && atomic_load(&s->state) != APPROVAL_GONE;
+
+		own += live && same(&s->caller, caller);
+		if (!live && (!room || (!used && atomic_load(&room->state) != APPROVAL_GONE)))
+			room = s;
+	}
+	return own < APPROVALS_OWN_MAX ? room : NULL;
+}
+
+static struct slot *slot_of(struct approvals *t, const struct approval_ref *ref)
+{
+	struct slot *s = &t->slots[ref->slot % APPROVALS_MAX];
+
+	return ref->serial && s->row.serial == ref->serial &&
+			       atomic_load(&s->state) != APPROVAL_GONE
+		       ? s
+		       : NULL;
+}
+
+static void refer(const struct approvals *t, const struct slot *s, struct approval_ref *ret)
+{
+	*ret = (struct approval_ref){(uint32_t)(s - t->slots), s->row.serial};
+}
+
+static void copy_row(const struct slot *s, enum approval_state state, struct approval_row *ret)
+{
+	*ret = s->row;
+	ret->state = state;
+}
+
+static void fill(struct approvals *t, struct slot *s, const struct approval_question *q,
+		 uint64_t now_ms)
+{
+	bool fits = q->facts.len <= APPROVALS_FACTS_MAX;
+
+	end(s);
+	s->key = q->key;
+	s->caller = q->caller;
+	s->row = (struct approval_row){
+		.what = q->what,
+		.has_uid = q->has_uid,
+		.uid = q->uid,
+		.need = q->need < APPROVALS_BY_MAX ? q->need : APPROVALS_BY_MAX,
+		.serial = atomic_fetch_add(&t->serial, 1) + 1,
+		.asked_ms = now_ms,
+		.until_ms = now_ms + APPROVALS_OPEN_MS,
+	};
+	s->facts_len = fits ? (uint32_t)q->facts.len : 0;
+	memcpy(s->facts, q->facts.at, s->facts_len);
+	atomic_store(&s->state, APPROVAL_OPEN);
+}
+
+/* --- workers --- */
+
+enum approval_asked approvals_ask(struct approvals *t, const struct approval_question *q,
+				  uint64_t now_ms, struct approval_ref *ret,
+				  struct approval_row *ret_row)
+{
+	enum approval_asked how = ASKED_FULL;
+	struct slot *s;
+
+	*ret = (struct approval_ref){0};
+	if (!lock(t))
+		return ASKED_FULL;
+	s = find(t, &q->key, now_ms);
+	if (!s) {
+		s = find_room(t, &q->caller, now_ms);
+		if (s)
+			fill(t, s, q, now_ms);
+	}
+	if (s)
+		copy_row(s, state_of(s, now_ms), ret_row);
+	if (s && state_of(s, now_ms) == APPROVAL_DENIED) {
+		how = ASKED_DENIED;
+	} else if (s) {
+		s->row.waiting++;
+		refer(t, s, ret);
+		how = ASKED_OPEN;
+	}
+	unlock(t);
+	return how;
+}
+
+enum approval_state approvals_look(struct approvals *t, const struct approval_ref *ref,
+				   uint64_t now_ms, struct approval_row *ret)
+{
+	enum approval_state state = APPROVAL_GONE;
+	struct slot *s;
+
+	if (!lock(t))
+		return APPROVAL_OPEN; /* looked at again soon */
+	s = slot_of(t, ref);
+	if (s) {
+		state = state_of(s, now_ms);
+		copy_row(s, state, ret);
+	}
+	unlock(t);
+	return state;
+}
+
+void approvals_leave(struct approvals *t, struct approval_ref *ref, bool withdrawn)
+{
+	struct slot *s;
+
+	if (!ref->serial || !lock(t))
+		return;
+	s = slot_of(t, ref);
+	if (s && s->row.waiting)
+		s->row.waiting--;
+	if (s && withdrawn && !s->row.waiting && atomic_load(&s->state) == APPROVAL_OPEN)
+		end(s);
+	*ref = (struct approval_ref){0};
+	unlock(t);
+}
+
+bool approvals_take(struct approvals *t, const struct hash *key, uint64_t now_ms,
+		    struct approval_ref *ret, struct approval_row *ret_row)
+{
+	struct slot *s;
+	bool done = false;
+
+	if (!lock(t))
+		return false;
+	s = find(t, key, now_ms);
+	if (s && state_of(s, now_ms) == APPROVAL_GRANTED) {
+		s->row.times--;
+		refer(t, s, ret);
+		copy_row(s, APPROVAL_GRANTED, ret_row);
+		done = true;
+	}
+	unlock(t);
+	return done;
+}
+
+void approvals_give_back(struct approvals *t, const struct approval_ref *ref)
+{
+	struct slot *s;
+
+	if (!ref->serial || !lock(t))
+		return;
+	s = slot_of(t, ref);
+	if (s && atomic_load(&s->state) == APPROVAL_GRANTED && s->row.times < APPROVALS_TIMES_MAX)
+		s->row.times++;
+	unlock(t);
+}
+
+/* --- operators --- */
+
+static bool has_said(const struct slot *s, uint32_t uid)
+{
+	for (size_t i = 0; i < s->row.said && i < APPROVALS_BY_MAX; i++)
+		if (s->row.by[i] == uid)
+			return true;
+	return false;
+}
+
+/* A no, or the last yes: of all answers the shortest and rarest holds. */
+static void conclude(struct slot *s, const struct approval_answer *a, uint64_t now_ms)
+{
+	uint64_t until = now_ms + a->for_ms;
+
+	s->row.by[s->row.said++] = a->uid;
+	if (!a->allow) {
+		s->row.until_ms = until;
+		atomic_store(&s->state, APPROVAL_DENIED);
+		return;
+	}
+	if (s->row.said == 1 || a->times < s->row.times)
+		s->row.times = a->times;
+	if (s->row.said == 1 || until < s->row.until_ms)
+		s->row.until_ms = until;
+	if (s->row.said >= s->row.need)
+		atomic_store(&s->state, APPROVAL_GRANTED);
+}
+
+static enum approval_said judge(const struct slot *s, const struct approval_answer *a)
+{
+	if (!s || atomic_load(&s->state) != APPROVAL_OPEN || s->row.said >= APPROVALS_BY_MAX)
+		return SAID_MISSING;
+	if (s->row.has_uid && s->row.uid == a->uid)
+		return SAID_OWN;
+	if (a->allow && has_said(s, a->uid))
+		return SAID_TWICE;
+	return a->allow && s->row.said + 1 < s->row.need ? SAID_MORE : SAID_DONE;
+}
+
+enum approval_said approvals_say(struct approvals *t, const struct approval_answer *a,
+				 bool only_try, uint64_t now_ms)
+{
+	enum approval_said how;
+	struct slot *s;
+
+	if (!lock(t))
+		return SAID_BUSY;
+	s = find_id(t, a->id, now_ms);
+	how = judge(s, a);
+	if (!only_try && (how == SAID_MORE || how == SAID_DONE))
+		conclude(s, a, now_ms);
+	unlock(t);
+	return how;
+}
+
+/* qsort() may ask the system how much memory there is, which not every process may. */
+static void sort_by_age(struct approval_row *rows, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct approval_row one = rows[i];
+		size_t at = i;
+
+		for (; at && rows[at - 1].serial > one.serial; at--)
+			rows[at] = rows[at - 1];
+		rows[at] = one;
+	}
+}
+
+size_t approvals_list(struct approvals *t, uint64_t now_ms, struct approval_row *rows,
+		      uint64_t *ret_serial)
+{
+	size_t n = 0;
+
+	*ret_serial = 0;
+	if (!lock(t))
+		return 0;
+	for (size_t i = 0; i < APPROVALS_MAX; i++) {
+		enum approval_state state = state_of(&t->slots[i], now_ms);
+
+		if (state != APPROVAL_GONE)
+			copy_row(&t->slots[i], state, &rows[n++]);
+	}
+	*ret_serial = atomic_load(&t->serial);
+	unlock(t);
+	sort_by_age(rows, n);
+	return n;
+}
+
+bool approvals_show(struct approvals *t, const char *id, uint64_t now_ms, struct approval_row *ret,
+		    struct buf *facts)
+{
+	struct slot *s;
+
+	if (!lock(t))
+		return false;
+	s = find_id(t, id, now_ms);
+	if (s) {
+		copy_row(s, state_of(s, now_ms), ret);
+		if (s->facts_len <= APPROVALS_FACTS_MAX)
+			buf_put(facts, s->facts, s->facts_len);
+	}
+	unlock(t);
+	return s != NULL;
+}
+
+uint64_t approvals_serial(struct approvals *t)
+{
+	return atomic_load(&t->serial);
+}
+
+void approvals_write(struct approvals *t, uint64_t now_ms, struct buf *out)
+{
+	size_t open = 0, granted = 0;
+
+	if (!lock(t))
+		return;
+	for (size_t i = 0; i < APPROVALS_MAX; i++) {
+		enum approval_state state = state_of(&t->slots[i], now_ms);
+
+		open += state == APPROVAL_OPEN;
+		granted += state == APPROVAL_GRANTED;
+	}
+	unlock(t);
+	buf_printf(out,
+		   "# HELP sallyport_approvals Questions to operators that are open, and answers "
+		   "that let something pass.\n"
+		   "# TYPE sallyport_approvals gauge\n"
+		   "sallyport_approvals{state=\"open\"} %zu\n"
+		   "sallyport_approvals{state=\"granted\"} %zu\n",
+		   open, granted);
+}
