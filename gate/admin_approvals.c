@@ -54,8 +54,10 @@ static void put_row(struct buf *out, const struct approval_row *r, uint64_t now_
 	char asked[CLOCK_TEXT_MAX];
 
 	clock_format(clock_unix_ns() - (now_ms - r->asked_ms) * 1000000, asked);
-	buf_printf(out, "{\"id\":\"%s\",\"state\":\"%s\",\"serial\":%llu", r->what.id,
-		   state_name(r), (unsigned long long)r->serial);
+	buf_puts(out, "{\"id\":");
+	jv_write_str(out, span_of(r->what.id));
+	buf_printf(out, ",\"state\":\"%s\",\"serial\":%llu", state_name(r),
+		   (unsigned long long)r->serial);
 	put_what(out, &r->what);
 	if (r->has_uid)
 		buf_printf(out, ",\"uid\":%u", r->uid);
@@ -123,7 +125,10 @@ static void show(struct admin_use *u)
 {
 	uint64_t now = clock_boot_ms();
 	struct approval_row row;
+	struct err err = {0};
+	enum jv_fault fault;
 	struct buf facts;
+	struct jv tree;
 
 	buf_init(&facts, APPROVALS_FACTS_MAX);
 	if (!approvals_show(u->a->conf->approvals, admin_arg(&u->req, "id")->text, now, &row,
@@ -134,9 +139,10 @@ static void show(struct admin_use *u)
 	}
 	buf_puts(&u->result, ",\"approval\":");
 	put_row(&u->result, &row, now);
-	if (buf_len(&facts)) {
+	/* A worker wrote them: they are JSON, or left out. */
+	if (buf_len(&facts) && jv_parse(u->arena, buf_span(&facts), &tree, &fault, &err) == 0) {
 		buf_puts(&u->result, ",\"facts\":");
-		buf_put(&u->result, buf_span(&facts).at, buf_len(&facts));
+		jv_write(&u->result, &tree);
 	}
 	buf_puts(&u->result, "}");
 	buf_fini(&facts);

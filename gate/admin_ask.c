@@ -50,6 +50,12 @@ static int send_request(int fd, enum admin_verb verb, const struct jv *args, str
 	return rc;
 }
 
+/* It is answered when something has happened. */
+static bool waits(enum admin_verb verb)
+{
+	return verb == VERB_reload || verb == VERB_rollback || verb == VERB_approvals_wait;
+}
+
 int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *args, struct arena *a,
 		   struct jv *ret, struct err *err)
 {
@@ -58,9 +64,7 @@ int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *ar
 	struct buf text;
 	int rc;
 
-	if (listen_connect(socket,
-			   verb == VERB_reload || verb == VERB_rollback ? RELOAD_MS : LIMIT_MS, &fd,
-			   err) < 0 ||
+	if (listen_connect(socket, waits(verb) ? RELOAD_MS : LIMIT_MS, &fd, err) < 0 ||
 	    send_request(fd, verb, args, a, err) < 0)
 		return -1;
 	buf_init(&text, ADMIN_ANSWER_MAX);

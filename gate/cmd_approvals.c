@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define ARENA_MAX ((size_t)16 << 20)
-#define LIMIT_MS  20000
-#define WAIT_MS   90000 /* above the gate's own minute */
 
 static void print_json(const struct jv *v)
 {
@@ -81,7 +79,7 @@ static int ask(const struct args *args, const struct asked *what, const struct j
 	const struct jv *shown;
 	struct jv answer;
 
-	if (!socket || admin_ask_gate(socket, what->verb, given, LIMIT_MS, a, &answer, &err) < 0)
+	if (!socket || admin_ask_gate(socket, what->verb, given, a, &answer, &err) < 0)
 		return command_failed(&err);
 	shown = what->key ? jv_get(&answer, what->key) : NULL;
 	if (args->json)
@@ -204,7 +202,7 @@ static int watch_once(struct watching *w)
 	if (!a)
 		return EXIT_CANNOT;
 	jv_set(a, &given, "after", jv_int(w->serial));
-	if (admin_ask_gate(w->socket, VERB_approvals_wait, &given, WAIT_MS, a, &answer, &err) < 0) {
+	if (admin_ask_gate(w->socket, VERB_approvals_wait, &given, a, &answer, &err) < 0) {
 		rc = command_failed(&err);
 	} else if (!jv_true(&answer, "ok")) {
 		admin_print_refusal(admin_verb_name(VERB_approvals_wait), &answer);

@@ -161,6 +161,7 @@ static int run_resolver(const struct serve *s, int control, struct err *err)
 
 static int run_admin(const struct serve *s, int control, struct err *err)
 {
+	const void *const own[] = {s->metrics, s->approvals};
 	struct admin_conf conf = {.config = &s->loaded->config,
 				  .socket = s->status,
 				  .state = s->state,
@@ -171,7 +172,7 @@ static int run_admin(const struct serve *s, int control, struct err *err)
 				  .approvals = s->approvals};
 
 	bundle_unmap(&s->loaded->bundle);
-	keep_table(s->metrics);
+	shared_keep(own, sizeof(own) / sizeof(*own));
 	if (begin(s, ROLE_ADMIN, err) < 0 || privs_filter(ROLE_ADMIN, err) < 0)
 		return -1;
 	return admin_run(&conf, control);

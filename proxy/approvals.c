@@ -1,9 +1,10 @@
 #include "proxy/approvals.h"
 
+#include "gate/base/shared.h"
+
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOCK_TRIES 100 /* of a millisecond */
@@ -25,13 +26,7 @@ struct approvals {
 
 struct approvals *approvals_create(struct err *err)
 {
-	struct approvals *t =
-		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (t != MAP_FAILED)
-		return t;
-	err_sys(err, "make the table of approvals");
-	return NULL;
+	return shared_create(sizeof(struct approvals), -1, "the table of approvals", err);
 }
 
 /* --- the lock --- */
@@ -101,7 +96,7 @@ static struct slot *find_id(struct approvals *t, const char *id, uint64_t now_ms
 {
 	for (size_t i = 0; i < APPROVALS_MAX; i++)
 		if (state_of(&t->slots[i], now_ms) != APPROVAL_GONE &&
-		    strcmp(t->slots[i].row.what.id, id) == 0)
+		    strncmp(t->slots[i].row.what.id, id, sizeof(t->slots[i].row.what.id)) == 0)
 			return &t->slots[i];
 	return NULL;
 }
@@ -139,10 +134,26 @@ static void refer(const struct approvals *t, const struct slot *s, struct approv
 	*ret = (struct approval_ref){(uint32_t)(s - t->slots), s->row.serial};
 }
 
+#define END(text) (text)[sizeof(text) - 1] = '\0'
+
+/* Whoever wrote it, what is read ends within its field. */
 static void copy_row(const struct slot *s, enum approval_state state, struct approval_row *ret)
 {
+	struct approval_text *t = &ret->what;
+
 	*ret = s->row;
 	ret->state = state;
+	END(t->id);
+	END(t->op);
+	END(t->object);
+	END(t->image);
+	END(t->identity);
+	END(t->owner);
+	END(t->listener);
+	END(t->backend);
+	END(t->profile);
+	END(t->rule);
+	END(t->text);
 }
 
 static void fill(struct approvals *t, struct slot *s, const struct approval_question *q,
@@ -276,7 +287,7 @@ static void conclude(struct slot *s, const struct approval_answer *a, uint64_t n
 {
 	uint64_t until = now_ms + a->for_ms;
 
-	s->row.by[s->row.said++] = a->uid;
+	s->row.by[s->row.said++ % APPROVALS_BY_MAX] = a->uid;
 	if (!a->allow) {
 		s->row.until_ms = until;
 		atomic_store(&s->state, APPROVAL_DENIED);
