@@ -53,7 +53,7 @@ void cursor_close(struct cursor *c);
  * Goes behind a record, or with NULL to the log's first.  CURSOR_LINE: it is there
  * (which says nothing of whether there is more); the others: *err says what is wrong.
  */
-enum cursor_got cursor_seek(struct cursor *c, const struct cursor_mark *behind, struct err *err);
+enum cursor_got cursor_seek(struct cursor *c, const struct cursor_mark *mark, struct err *err);
 
 enum cursor_got cursor_next(struct cursor *c, struct cursor_line *ret, struct err *err);
 

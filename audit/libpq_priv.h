@@ -12,7 +12,7 @@
 #include <libpq-fe.h>
 
 struct libpq {
-#define FUNCTION(name) __typeof__(&name) name;
+#define FUNCTION(name) __typeof__ (&(name))(name);
 #include "audit/libpq.def"
 #undef FUNCTION
 };

@@ -97,15 +97,18 @@ static bool follows(const struct shipping *s, const char *before, const char *no
 	char aside[64];
 	struct stat st;
 	size_t len;
-	unsigned n;
-	int end = 0;
+	unsigned long n;
+	char *end;
 
-	if (!slash || sscanf(slash, "/%u%n", &n, &end) != 1 || slash[end] || n < 2)
+	if (!slash)
+		return false;
+	n = strtoul(slash + 1, &end, 10);
+	if (slash[1] < '1' || slash[1] > '9' || *end || n < 2)
 		return false;
 	len = (size_t)(slash - now);
 	if (strncmp(before, now, len) != 0 || (before[len] && before[len] != '/'))
 		return false;
-	snprintf(aside, sizeof(aside), "damaged-%u", n - 1);
+	snprintf(aside, sizeof(aside), "damaged-%lu", n - 1);
 	return fstatat(s->cursor.dir_fd, aside, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 

@@ -9,8 +9,6 @@
 #include "audit/libpq_priv.h"
 #include "audit/sink_priv.h"
 
-#include "gate/base/auto.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,24 +85,31 @@ static int has_table(PGconn *db, struct err *err)
 	return ret;
 }
 
-static int make_tables(PGconn *db, struct err *err)
+static int make_locked(PGconn *db, const char *schema, struct err *err)
 {
 	static const char lock[] = "BEGIN; SELECT pg_advisory_xact_lock(hashtext('sallyport'))";
-	struct span schema = sink_postgres_schema();
-	auto_free char *text = strndup(schema.at, schema.len);
 	int has;
 
-	if (!text)
-		return err_set(err, ERR_LIMIT, "no memory for the schema");
 	if (done(db, pq->PQexec(db, lock), PGRES_TUPLES_OK, "lock the schema", err) < 0)
 		return -1;
 	has = has_table(db, err); /* another gate may have been faster */
 	if (has < 0 ||
 	    (!has &&
-	     done(db, pq->PQexec(db, text), PGRES_COMMAND_OK,
+	     done(db, pq->PQexec(db, schema), PGRES_COMMAND_OK,
 		  "make the tables (`sallyport audit ship --schema` prints them)", err) < 0))
 		return -1;
 	return done(db, pq->PQexec(db, "COMMIT"), PGRES_COMMAND_OK, "make the tables", err);
+}
+
+static int make_tables(PGconn *db, struct err *err)
+{
+	struct span schema = sink_postgres_schema();
+	char *text = strndup(schema.at, schema.len);
+	int rc = text ? make_locked(db, text, err)
+		      : err_set(err, ERR_LIMIT, "no memory for the schema");
+
+	free(text);
+	return rc;
 }
 
 static const char insert[] = "INSERT INTO sallyport.record ("

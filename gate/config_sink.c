@@ -112,6 +112,7 @@ static int build_url(const struct config_entry *e, struct arena *a, struct sink_
 	const char *url = jv_str(e->value, "url", ""), *host = url + sizeof(https) - 1;
 	char authority[300];
 	size_t len;
+	bool bare;
 
 	if (strncmp(url, https, sizeof(https) - 1) != 0)
 		return config_wrong(e, err, "url must begin with https://");
@@ -119,9 +120,8 @@ static int build_url(const struct config_entry *e, struct arena *a, struct sink_
 	to->path = host[len] ? host + len : "/";
 	if (len + sizeof(HTTPS_PORT) > sizeof(authority) || *to->path != '/' || !is_path(to->path))
 		return config_wrong(e, err, "url is none: https://HOST:PORT/PATH");
-	snprintf(authority, sizeof(authority), "%.*s", (int)len, host);
-	if (!strchr(authority, ':') || authority[len - 1] == ']')
-		strcat(authority, HTTPS_PORT);
+	bare = !memchr(host, ':', len) || (len && host[len - 1] == ']');
+	snprintf(authority, sizeof(authority), "%.*s%s", (int)len, host, bare ? HTTPS_PORT : "");
 	if (take_host(authority, strlen(authority), a, to) < 0)
 		return config_wrong(e, err, "url is none: https://HOST:PORT/PATH");
 	return 0;
