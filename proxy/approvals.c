@@ -104,19 +104,21 @@ static struct slot *find_id(struct approvals *t, const char *id, uint64_t now_ms
 /* A used grant may come back, so its place is taken last. */
 static struct slot *find_room(struct approvals *t, const struct hash *caller, uint64_t now_ms)
 {
-	struct slot *room = NULL;
-	size_t own = 0;
+	size_t own = 0, empty = APPROVALS_MAX, used = APPROVALS_MAX;
 
 	for (size_t i = 0; i < APPROVALS_MAX; i++) {
 		struct slot *s = &t->slots[i];
-		bool live = state_of(s, now_ms) != APPROVAL_GONE;
-		bool used = !live && atomic_load(&s->state) != APPROVAL_GONE;
 
-		own += live && same(&s->caller, caller);
-		if (!live && (!room || (!used && atomic_load(&room->state) != APPROVAL_GONE)))
-			room = s;
+		if (state_of(s, now_ms) != APPROVAL_GONE)
+			own += same(&s->caller, caller);
+		else if (atomic_load(&s->state) == APPROVAL_GONE)
+			empty = i;
+		else
+			used = i;
 	}
-	return own < APPROVALS_OWN_MAX ? room : NULL;
+	if (empty == APPROVALS_MAX)
+		empty = used;
+	return empty < APPROVALS_MAX && own < APPROVALS_OWN_MAX ? &t->slots[empty] : NULL;
 }
 
 static struct slot *slot_of(struct approvals *t, const struct approval_ref *ref)
