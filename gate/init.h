@@ -20,7 +20,7 @@ extern const size_t shipped_file_count;
 /*
  * The profile "from-env" that grants what the variables of init_env.def stand for, with a comment
  * on what each no longer opens.  value(): that of a variable; NULL: it is not set.
- * ERR_INPUT: one of them has a value that is neither yes nor no.
+ * ERR_INPUT: none is set, or one has a value that is neither yes nor no.
  */
 int init_env_profile(const char *(*value)(const char *name), struct buf *out, struct err *err);
 

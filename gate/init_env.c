@@ -142,10 +142,24 @@ static void write_rest(struct buf *out, bool changes, bool post)
 	buf_printf(out, "}\n");
 }
 
+/* Whoever forgot to set them would get the other proxy's defaults, and not know it. */
+static bool any_is_set(const char *(*value)(const char *name))
+{
+	for (size_t i = 0; i < VARIABLES; i++)
+		if (value(variables[i].name))
+			return true;
+	return value("POST") != NULL;
+}
+
 int init_env_profile(const char *(*value)(const char *name), struct buf *out, struct err *err)
 {
 	bool on[VARIABLES], post;
 
+	if (!any_is_set(value))
+		return err_set(
+			err, ERR_INPUT,
+			"none of the proxy's variables is in the environment (CONTAINERS, POST, "
+			"...): set them as its container has them");
 	if (read_switch("POST", value("POST"), false, &post, err) < 0)
 		return -1;
 	for (size_t i = 0; i < VARIABLES; i++)

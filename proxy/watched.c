@@ -55,12 +55,28 @@ static bool is_over(const struct deed *d, uint64_t now_ms)
 	return ended && now_ms > ended + stays;
 }
 
+/* A name that is longer than the field, as of an image with its digest, is known by its hash. */
+static const char *in_short(const char *key, char out[WATCHED_KEY])
+{
+	char hex[HASH_HEX_LEN + 1];
+	struct hash h;
+
+	if (strlen(key) < WATCHED_KEY)
+		return key;
+	h = hash_of(span_of(key));
+	hash_hex(&h, hex);
+	snprintf(out, WATCHED_KEY, "#%s", hex);
+	return out;
+}
+
 deed_ref watched_add(struct watched *w, const struct deed_text *text)
 {
+	char shortened[WATCHED_KEY];
+	const char *key = in_short(text->key, shortened);
 	uint64_t ref = atomic_fetch_add(&w->next, 1) + 1, now_ms = clock_boot_ms();
 	struct deed *d = &w->deeds[ref % WATCHED_DEEDS];
 
-	if (strlen(text->key) >= WATCHED_KEY || text->backend >= WATCHED_BACKENDS)
+	if (text->backend >= WATCHED_BACKENDS)
 		return 0;
 	if (atomic_load(&d->ref) && !d->many && !d->used && !is_over(d, now_ms))
 		atomic_fetch_add(&w->lost, 1);
@@ -72,7 +88,7 @@ deed_ref watched_add(struct watched *w, const struct deed_text *text)
 	d->failed = false;
 	d->ended_ms = 0;
 	d->at_ms = text->before ? 0 : now_ms;
-	snprintf(d->key, sizeof(d->key), "%s", text->key);
+	snprintf(d->key, sizeof(d->key), "%s", key);
 	snprintf(d->decision, sizeof(d->decision), "%s", text->decision);
 	atomic_store(&d->ref, ref);
 	return ref;
@@ -152,10 +168,14 @@ static bool fits_any(const struct happening *h)
 static bool fits(const struct deed *d, size_t backend, const struct happening *h, uint64_t now_ms,
 		 bool past)
 {
+	char shortened[WATCHED_KEY];
+
 	if (d->effect != h->effect || d->backend != backend || (!d->many && d->used) ||
 	    (!past && is_over(d, now_ms)) || d->at_ms > now_ms)
 		return false;
-	return *d->key ? is_text(d->key, sizeof(d->key), key_of(h)) : fits_any(h);
+	if (!*d->key)
+		return fits_any(h);
+	return is_text(d->key, sizeof(d->key), in_short(key_of(h), shortened));
 }
 
 static struct deed *deed_at(struct watched *w, uint64_t back, uint64_t *ret_ref)

@@ -83,11 +83,13 @@ expect deny "$dir/env-CONTAINERS-1" from-env "GET /v1.41/containers/web/logs?std
 expect deny "$dir/env-IMAGES-0" from-env "GET /v1.41/containers/json"
 expect allow "$dir/env-ALLOW_STOP-0" from-env "POST /v1.41/containers/web/stop"
 expect deny "$dir/env-ALLOW_STOP-0" from-env "DELETE /v1.41/containers/web"
-SOCKET_PATH=/run/other.sock LOG_LEVEL=debug "$program" init --from-env --dir "$dir/socket" > "$dir/out"
+INFO=1 SOCKET_PATH=/run/other.sock LOG_LEVEL=debug "$program" init --from-env --dir "$dir/socket" > "$dir/out"
 grep -q 'unix:///run/other.sock' "$dir/socket/sallyport.conf" || complain "SOCKET_PATH is not taken"
 grep -q "LOG_LEVEL is not needed" "$dir/out" || complain "LOG_LEVEL is passed over in silence"
+env -i "PATH=$PATH" "$program" init --from-env --dir "$dir/wrong" > "$dir/out" 2>&1 && complain "no variable at all is taken"
+grep -q "none of the proxy's variables" "$dir/out" || complain "$(cat "$dir/out")"
 for wrong in POST=maybe CONTAINERS=2 SOCKET_PATH=tcp://x; do
-	env "$wrong" "$program" init --from-env --dir "$dir/wrong" > "$dir/out" 2>&1 && complain "$wrong is taken"
+	env INFO=1 "$wrong" "$program" init --from-env --dir "$dir/wrong" > "$dir/out" 2>&1 && complain "$wrong is taken"
 	grep -q "variable ${wrong%=*} is" "$dir/out" || complain "$(cat "$dir/out")"
 done
 exit $failed

@@ -54,6 +54,25 @@ static void a_decision_explains_one_start(void **state)
 	CHECK_INT("is awaited no more", 0, watched_starts(w, 0, "c1"));
 }
 
+/* An image with its registry and its digest takes more than a field; two that begin alike are two.
+ */
+static void long_names_explain_as_well(void **state)
+{
+	struct watched *w = table();
+	deed_ref refs[DEEDS_OF_ONE];
+	char name[300], other[300];
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	memcpy(other, name, sizeof(name));
+	other[sizeof(other) - 2] = 'o';
+	watched_note(w, 0, OP_CONTAINER_START, name, DECISION, refs);
+	CHECK_INT("another long name", 0, explains(w, 0, other));
+	CHECK_INT("explained", 1, explains(w, 0, name));
+	CHECK_INT("used up", 0, explains(w, 0, name));
+}
+
 static void what_was_not_sent_explains_nothing(void **state)
 {
 	struct watched *w = table();
@@ -95,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_decision_explains_one_start),
+		cmocka_unit_test(long_names_explain_as_well),
 		cmocka_unit_test(what_was_not_sent_explains_nothing),
 		cmocka_unit_test(texts_without_an_end_are_read_no_further),
 	};
