@@ -504,7 +504,8 @@ void admin_ask(struct admin_use *u, enum admin_ask ask, const struct runtime_row
 	if (row)
 		word.row = *row;
 	u->reply = reply;
-	if (io_send_note(u->a->control, 'q', &word, sizeof(word), NULL, 0, &err) < 0)
+	if (io_send_note(u->a->control, 'q', (struct span){(const char *)&word, sizeof(word)}, NULL,
+			 0, &err) < 0)
 		u->a->over = true; /* the supervisor is gone, and so are we */
 }
 

@@ -3,6 +3,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -190,6 +191,7 @@ static void become_client(const struct stub *s, const char *const *words, size_t
 	char *argv[WORDS_MAX + 1], host[128];
 	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	assert(count > 0 && count <= WORDS_MAX);
 	for (size_t i = 0; i < count; i++)
 		argv[i] = (char *)words[i];
 	argv[count] = NULL;
@@ -266,8 +268,8 @@ int client_stub_run(const char *const *words, size_t count, struct buf *out, str
 	bool over = false;
 	int rc;
 
-	if (count > WORDS_MAX)
-		return err_set(err, ERR_INPUT, "more than %d words", WORDS_MAX);
+	if (!count || count > WORDS_MAX)
+		return err_set(err, ERR_INPUT, "the client's command has 1 to %d words", WORDS_MAX);
 	rc = start(&s, words, count, err);
 	while (rc == 0 && !s.enough && !over && clock_boot_ms() < deadline) {
 		over = has_ended(&s); /* what it sent before it ended is still read */

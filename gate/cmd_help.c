@@ -52,12 +52,19 @@ static void list_clients(FILE *out)
 
 static void list_facts(FILE *out)
 {
-#define FACT(path, kind, doc) fprintf(out, "%-44s %-6s %s\n", path, #kind, doc);
+	static const struct {
+		const char *path, *kind, *doc;
+	} rows[] = {
+#define FACT(path, kind, doc) {path, #kind, doc},
 #include "rules/request.def"
 #undef FACT
-#define FACT(path, kind, doc) fprintf(out, "%-44s %-6s %s\n", "workload." path, #kind, doc);
+#define FACT(path, kind, doc) {"workload." path, #kind, doc},
 #include "rules/workload.def"
 #undef FACT
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		fprintf(out, "%-44s %-6s %s\n", rows[i].path, rows[i].kind, rows[i].doc);
 }
 
 /* One row: how it is called, then what it does. */

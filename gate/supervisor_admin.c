@@ -22,7 +22,8 @@ static void send_note(struct process *p, char tag, const void *note, size_t len,
 
 	if (p->control < 0)
 		return;
-	if (io_send_note(p->control, tag, note, len, &fd, fd >= 0 ? 1 : 0, &err) == 0 ||
+	if (io_send_note(p->control, tag, (struct span){note, len}, &fd, fd >= 0 ? 1 : 0, &err) ==
+		    0 ||
 	    err.sys == EPIPE)
 		return;
 	log_line("%s %d does not read its control socket (%s): ended", role_name(p->role),

@@ -17,12 +17,15 @@
 static bool put(struct observe *o, struct record *r, size_t backend)
 {
 	char id[UUID_TEXT_LEN + 1];
+	bool told;
 
 	uuid_make(id);
 	r->id = id;
 	r->surface = o->worker->services[backend].ops->kind;
 	r->backend = o->worker->conf->backends[backend].name;
-	return audit_tell(o->worker->audit, r) == 0;
+	told = audit_tell(o->worker->audit, r) == 0;
+	r->id = "";
+	return told;
 }
 
 static bool has_room(struct observe *o, struct observed *of)

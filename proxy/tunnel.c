@@ -94,8 +94,10 @@ void tunnel_leave(struct tunnel *t)
 
 void tunnels_cut(struct tunnels *all)
 {
-	while (all->first)
-		finish(all->first);
+	for (struct tunnel *t = all->first, *next; t; t = next) {
+		next = t->next;
+		finish(t);
+	}
 }
 
 const char *tunnel_trouble(const struct tunnel *t)

@@ -16,12 +16,12 @@
 #define HEAD_MAX       1024
 
 /* All of them, in the order in which they are called. */
-static const struct watcher_module *const modules[] = {
-	&observe_module,
-	&rejudge_module,
-	&pulse_module,
+enum { OBSERVE, REJUDGE, PULSE, MODULES };
+static const struct watcher_module *const modules[MODULES] = {
+	[OBSERVE] = &observe_module,
+	[REJUDGE] = &rejudge_module,
+	[PULSE] = &pulse_module,
 };
-#define MODULES (sizeof(modules) / sizeof(*modules))
 
 /* The connection on which an engine says what happens. */
 struct link {

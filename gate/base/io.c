@@ -33,7 +33,7 @@ union control {
 
 int io_send_fds(int sock, char tag, const int *fds, size_t count, struct err *err)
 {
-	return io_send_note(sock, tag, "", 0, fds, count, err);
+	return io_send_note(sock, tag, (struct span){"", 0}, fds, count, err);
 }
 
 int io_recv_note(int sock, void *note, size_t len, struct err *err)
@@ -48,12 +48,12 @@ int io_recv_note(int sock, void *note, size_t len, struct err *err)
 	return (size_t)n == len ? 0 : err_set(err, ERR_SYSTEM, "a note ends in the middle");
 }
 
-int io_send_note(int sock, char tag, const void *note, size_t len, const int *fds, size_t count,
+int io_send_note(int sock, char tag, struct span note, const int *fds, size_t count,
 		 struct err *err)
 {
-	struct iovec iov[] = {{&tag, 1}, {(void *)(uintptr_t)note, len}};
+	struct iovec iov[] = {{&tag, 1}, {(void *)(uintptr_t)note.at, note.len}};
 	union control control = {0};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = len ? 2 : 1};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = note.len ? 2 : 1};
 	ssize_t n;
 
 	assert(count <= IO_FDS_MAX);
@@ -70,8 +70,9 @@ int io_send_note(int sock, char tag, const void *note, size_t len, const int *fd
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_sys(err, "send descriptors '%c'", tag);
-	return (size_t)n == 1 + len ? 0
-				    : err_set(err, ERR_SYSTEM, "'%c' was sent in part alone", tag);
+	return (size_t)n == 1 + note.len
+		       ? 0
+		       : err_set(err, ERR_SYSTEM, "'%c' was sent in part alone", tag);
 }
 
 static size_t take_fds(struct msghdr *msg, int fds[IO_FDS_MAX])

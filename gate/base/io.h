@@ -6,6 +6,7 @@
 
 #include "gate/base/buf.h"
 #include "gate/base/err.h"
+#include "gate/base/span.h"
 
 #include <stddef.h>
 
@@ -29,7 +30,7 @@ int io_recv_fds(int sock, char *ret_tag, int fds[IO_FDS_MAX], size_t *ret_count,
  * The same with `len` bytes behind the tag, all in one piece.  io_recv_note() takes them,
  * behind io_recv_fds(), from a blocking socket; -1: they did not come.
  */
-int io_send_note(int sock, char tag, const void *note, size_t len, const int *fds, size_t count,
+int io_send_note(int sock, char tag, struct span note, const int *fds, size_t count,
 		 struct err *err);
 int io_recv_note(int sock, void *note, size_t len, struct err *err);
 

@@ -179,7 +179,8 @@ static int tell_status(int control)
 
 	fcntl(admin_socket, F_SETFL, 0); /* waits */
 	while ((caller = accept(admin_socket, NULL, NULL)) >= 0) {
-		io_send_note(control, 'q', &word, sizeof(word), NULL, 0, &err);
+		io_send_note(control, 'q', (struct span){(const char *)&word, sizeof(word)}, NULL,
+			     0, &err);
 		while (io_recv_fds(control, &tag, fds, &count, &err) == 1 && tag != 'k')
 			if (count)
 				close(fds[0]);
