@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FOLLOW_MS 100
@@ -104,6 +105,12 @@ static int print_segment(struct place *p, struct err *err)
 		struct record_peek peek;
 		struct line line;
 
+		/* A write that is still going on: one of its pages is there, and one before it not
+		 * yet. */
+		if (memchr(text.at, 0, text.len)) {
+			line_reader_unread(&p->reader, text);
+			break;
+		}
 		if (print(p, text, err) < 0)
 			return -1;
 		p->finished = line_split(text, &line) && record_peek(line.body, &peek) &&

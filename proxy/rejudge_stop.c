@@ -176,8 +176,9 @@ static void on_recorded(void *arg, const struct audit_receipt *receipt)
 		send_part(l, receipt);
 		return;
 	}
-	rejudging_again(l->of); /* nothing is done that is not on record */
-	look_over(l, FINDING_STOP, false);
+	/* Nothing is done that is not on record; it is judged again, and counted then. */
+	rejudging_again(l->of);
+	look_over(l, FINDING_GONE, false);
 }
 
 static bool render(struct look *l)
@@ -218,7 +219,7 @@ static void begin_part(struct look *l)
 	if (audit_require(l->of->worker->audit, &r, on_recorded, l) == 0)
 		return;
 	rejudging_again(l->of);
-	look_over(l, FINDING_STOP, false);
+	look_over(l, FINDING_GONE, false);
 }
 
 void look_stop(struct look *l)

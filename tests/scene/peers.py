@@ -1006,8 +1006,9 @@ class Operator(Peer):
             raise Trouble(f"{args[0]} has group {info.st_gid}")
 
     def do_folder(self, args, _):
-        """folder MODE PATH: makes it, with that mode whatever the umask"""
+        """folder MODE PATH: makes it, the gate's own, with that mode whatever the umask"""
         os.mkdir(str(args[1]))
+        os.chown(str(args[1]), self.stage.values["uid"], -1)
         os.chmod(str(args[1]), int(args[0], 8))
 
     def do_fill(self, args, _):
