@@ -73,6 +73,10 @@ def is_yes(value):
     return value in ("", "1", "t", "T", "true", "True", "TRUE")
 
 
+# Labels by which the gate knows a container: whose it is, by which decision and profile, and how held.
+OF_THE_GATE = ("sallyport.owner", "sallyport.decision", "sallyport.profile", "sallyport.isolation")
+
+
 class Oracle:
     def __init__(self, baseline, images, root, volume):
         """baseline: an inspected container of an empty request; images: their Config by id;
@@ -245,7 +249,7 @@ class Oracle:
         out |= {("device", f"{d['PathOnHost']}:{d['PathInContainer']}:{d['CgroupPermissions']}")
                 for d in host["Devices"] or []}
         out |= {("device", one) for one in host["DeviceCgroupRules"] or []}
-        out |= {("device", f"{d['Driver'] or ''}:{(d['DeviceIDs'] or [''])[0]}:{d['Count']}")
+        out |= {("device", f"{d['Driver'] or ''}:{','.join(d['DeviceIDs'] or [])}:{d['Count']}")
                 for d in host["DeviceRequests"] or []}
         return out
 
@@ -256,7 +260,7 @@ class Oracle:
 
     def _config(self, doc, config):
         out = {("label", one) for one in config["Labels"] or {}
-               if one not in ("sallyport.owner", "sallyport.decision")}
+               if one not in OF_THE_GATE}
         out |= {("env", name) for name in (one.partition("=")[0] for one in config["Env"] or [])
                 if name not in self.image_env}
         if config["Hostname"] and not doc["Id"].startswith(config["Hostname"]) \
@@ -311,7 +315,7 @@ class Oracle:
         out |= {("annotation", one) for one in get("annotations")}
         out |= {("label", one["name"]) for one in get("labels")
                 if one["field"].startswith("Labels.")
-                and one["name"] not in ("sallyport.owner", "sallyport.decision")}
+                and one["name"] not in OF_THE_GATE}
         out |= {("env", one) for one in get("env") if one not in self.image_env}
         out |= {("log option", one) for one in get("log", "options")}
         if get("log", "driver") and get("log", "driver") != self.host["LogConfig"]["Type"]:
@@ -422,7 +426,7 @@ class Oracle:
                 ("Tmpfs", host.get("Tmpfs"), asked.get("Tmpfs")),
                 ("LogConfig.Config", host["LogConfig"]["Config"], log.get("Config"))):
             for key, value in (made or {}).items():
-                if key not in ("sallyport.owner", "sallyport.decision") \
+                if key not in OF_THE_GATE \
                         and (wish or {}).get(key) != value:
                     found.append((f"{where}: another value", f"{where}.{key} is {value!r}"))
         given = set(self.config["Env"]) | set(request.get("Env") or [])
