@@ -38,18 +38,19 @@ def suites(long):
     tests = ROOT / "tests"
     gcc = {"SALLYPORT": str(GCC / "gate/sallyport")}
     sanitized = {"SALLYPORT": str(SANITIZED / "gate/sallyport"), **SANITIZERS}
-    meson = ["meson", "test", "--no-suite", "lint", "--print-errorlogs", "-C"]
+    meson = ["meson", "test", "--num-processes", "4", "--no-suite", "lint", "--print-errorlogs", "-C"]
     return [
         Suite("unit", [*meson, GCC], 300, GCC),
         Suite("unit-sanitized", [*meson, SANITIZED, "-t", "3"], 600, SANITIZED),
-        Suite("unit-clang", [*meson, CLANG], 300, CLANG, quick=False),
-        Suite("tidy", [tests / "lint/tidy", GCC], 420, GCC, quick=False),
+        # In CI clang compiles everything for the fuzz targets, with the same warnings.
+        *([Suite("unit-clang", [*meson, CLANG], 300, CLANG, quick=False)] if long else []),
+        Suite("tidy", ["nice", tests / "lint/tidy", GCC], 1200, GCC, quick=False, beside=True),
         Suite("cases", [tests / "cases/run"], 120, GCC, env=gcc),
         Suite("scene", [tests / "scene/run"], 300, GCC, env=gcc),
         Suite("scene-sanitized", [tests / "scene/run"], 600, SANITIZED, quick=False, env=sanitized),
         Suite("scene-unprivileged", [tests / "scene/run", "--unprivileged"], 300, GCC, quick=False,
               env=gcc),
-        Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else [])], 300, GCC,
+        Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else ["--rounds", "2"])], 300, GCC,
               quick=False, env=gcc),
         Suite("bench-rules", [tests / "bench/rules", *(["--peers"] if long else [])], 400, GCC,
               quick=False, env={"JUDGE": str(GCC / "tests/bench/judge")}),
@@ -68,7 +69,7 @@ def suites(long):
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
         Suite("soak", [tests / "soak/run", *(["--seconds", "1800", "--callers", "50"] if long else
-                                             ["--seconds", "120"])],
+                                             ["--seconds", "60"])],
               2400 if long else 300, GCC, quick=False, env=gcc),
         Suite("quickstart", [ROOT / "examples/quickstart", "--check"], 240, quick=False),
     ]
