@@ -23,6 +23,7 @@ struct entry {
 	uint64_t key, serial;
 	uint64_t granted_ns;
 	_Atomic uint64_t changed_ns; /* settled, or unsure, since */
+	_Atomic bool contested; /* the same was let pass once more before this came to an end */
 	struct quota_thing thing;
 };
 
@@ -145,6 +146,9 @@ static void resolve(struct entry *e, const struct quota_count *c, uint64_t now_n
 		return;
 	}
 	if (!is || c->since_ns <= unsure_ns)
+		return;
+	/* Which of several starts it was that shows, nobody knows; the other may still come. */
+	if (atomic_load(&e->contested) && !is->gone)
 		return;
 	started = is->since && e->thing.since && is->since != e->thing.since;
 	if (is->gone || (started && !is->runs)) {
@@ -296,10 +300,29 @@ static struct entry *claim(struct quotas *t, uint64_t key)
 	return room ? room : oldest;
 }
 
+/* Whether something of that id is under way already; what is, is contested from now on. */
+static bool contest(struct quotas *t, uint64_t key, const struct hash *id)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < QUOTA_SLOTS; i++) {
+		struct entry *e = &t->entries[i];
+		uint32_t state = atomic_load(&e->state);
+
+		if (state == FREE || state == SETTLED || e->key != key ||
+		    memcmp(&e->thing.id, id, sizeof(*id)) != 0)
+			continue;
+		atomic_store(&e->contested, true);
+		found = true;
+	}
+	return found;
+}
+
 static bool hold(struct quotas *t, const struct quota_count *c, uint64_t now_ns,
 		 struct quota_hold *ret)
 {
 	for (size_t i = 0; i < c->asked_count; i++) {
+		bool contested = contest(t, c->key, &c->asked[i].id);
 		struct entry *e = claim(t, c->key);
 
 		if (!e)
@@ -309,6 +332,7 @@ static bool hold(struct quotas *t, const struct quota_count *c, uint64_t now_ns,
 		e->granted_ns = now_ns;
 		e->thing = c->asked[i];
 		atomic_store(&e->changed_ns, 0);
+		atomic_store(&e->contested, contested);
 		atomic_store(&e->pid, (int32_t)getpid());
 		atomic_store(&e->state, HELD);
 		ret->slot[ret->count] = (uint32_t)(e - t->entries);

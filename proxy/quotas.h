@@ -11,7 +11,8 @@
  *	sent      the service may be doing it.  Of a dead worker's, or without
  *	          an answer, it is
  *	unsure    until the service shows that it was done, or cannot be done
- *	          any more, or QUOTA_UNSURE_NS have passed
+ *	          any more, or QUOTA_UNSURE_NS have passed.  If the same was let pass once
+ *	          more meanwhile, what shows may be of that: then until it is gone, or the time
  *	settled   answered: whoever counts from now on is told by the service.  It is kept
  *	          for those who began to count before
  *

@@ -258,6 +258,33 @@ static void a_dead_process_holds_what_it_sent(void **state)
 	CHECK_INT("for long", QUOTA_FITS, quotas_look(t, &d, 100 + QUOTA_UNSURE_NS, &sums));
 }
 
+/*
+ * One start was sent by a process that died, another one was let pass and answered: that the
+ * container ran and has ended may be of the other, and the first may still come.
+ */
+static void a_start_that_another_overtook_counts_on(void **state)
+{
+	struct quotas *t = table();
+	struct quota_thing one = container(1, 100), two = container(2, 100), shown = one;
+	struct quota_count c = count(10, &one, limits(1, -1)), d = count(30, &two, limits(1, -1));
+	struct quota_hold hold;
+	struct quota_sums sums;
+
+	(void)state;
+	take_and_die(t, &c, true);
+	c.since_ns = 20;
+	CHECK_INT("the same once more", QUOTA_FITS, quotas_take(t, &c, 21, false, &hold));
+	quotas_sent(t, &hold);
+	quotas_settle(t, &hold, 22);
+	shown.since = 8;
+	shown.runs = false;
+	d.shown = &shown;
+	d.shown_count = 1;
+	CHECK_INT("one of them has run", QUOTA_OVER, quotas_look(t, &d, 40, &sums));
+	shown.gone = true;
+	CHECK_INT("none can come any more", QUOTA_FITS, quotas_look(t, &d, 50, &sums));
+}
+
 static void a_full_table_lets_nothing_through(void **state)
 {
 	struct quotas *t = table();
@@ -387,6 +414,7 @@ int main(void)
 		cmocka_unit_test(a_start_has_the_limits_of_an_update_in_flight),
 		cmocka_unit_test(what_rules_let_pass_is_held),
 		cmocka_unit_test(a_dead_process_holds_what_it_sent),
+		cmocka_unit_test(a_start_that_another_overtook_counts_on),
 		cmocka_unit_test(a_full_table_lets_nothing_through),
 		cmocka_unit_test(is_exact_for_many_processes),
 		cmocka_unit_test(killed_processes_leave_nothing_behind),
