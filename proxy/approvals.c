@@ -2,13 +2,8 @@
 
 #include "gate/base/shared.h"
 
-#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
-
-#define LOCK_TRIES 100 /* of a millisecond */
-#define LOCK_SPINS 2000
 
 struct slot {
 	_Atomic uint32_t state; /* enum approval_state */
@@ -19,7 +14,7 @@ struct slot {
 };
 
 struct approvals {
-	_Atomic int32_t lock; /* pid of who has it; 0: nobody */
+	struct shared_lock lock;
 	_Atomic uint64_t serial;
 	struct slot slots[APPROVALS_MAX];
 };
@@ -29,34 +24,9 @@ struct approvals *approvals_create(struct err *err)
 	return shared_create(sizeof(struct approvals), -1, "the table of approvals", err);
 }
 
-/* --- the lock --- */
-
-static bool lock(struct approvals *t)
-{
-	int32_t own = (int32_t)getpid();
-
-	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		for (int spins = 0; spins < LOCK_SPINS; spins++) {
-			int32_t nobody = 0;
-
-			if (atomic_compare_exchange_weak(&t->lock, &nobody, own))
-				return true;
-		}
-		poll(NULL, 0, 1);
-	}
-	return false;
-}
-
-static void unlock(struct approvals *t)
-{
-	atomic_store(&t->lock, 0);
-}
-
 void approvals_died(struct approvals *t, pid_t pid)
 {
-	int32_t dead = (int32_t)pid;
-
-	atomic_compare_exchange_strong(&t->lock, &dead, 0);
+	shared_lock_died(&t->lock, pid);
 }
 
 /* --- entries --- */
@@ -190,7 +160,7 @@ enum approval_asked approvals_ask(struct approvals *t, const struct approval_que
 	struct slot *s;
 
 	*ret = (struct approval_ref){0};
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return ASKED_FULL;
 	s = find(t, &q->key, now_ms);
 	if (!s) {
@@ -207,7 +177,7 @@ enum approval_asked approvals_ask(struct approvals *t, const struct approval_que
 		refer(t, s, ret);
 		how = ASKED_OPEN;
 	}
-	unlock(t);
+	shared_unlock(&t->lock);
 	return how;
 }
 
@@ -217,14 +187,14 @@ enum approval_state approvals_look(struct approvals *t, const struct approval_re
 	enum approval_state state = APPROVAL_GONE;
 	struct slot *s;
 
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return APPROVAL_OPEN; /* looked at again soon */
 	s = slot_of(t, ref);
 	if (s) {
 		state = state_of(s, now_ms);
 		copy_row(s, state, ret);
 	}
-	unlock(t);
+	shared_unlock(&t->lock);
 	return state;
 }
 
@@ -232,7 +202,7 @@ void approvals_leave(struct approvals *t, struct approval_ref *ref, bool withdra
 {
 	struct slot *s;
 
-	if (!ref->serial || !lock(t))
+	if (!ref->serial || !shared_lock(&t->lock))
 		return;
 	s = slot_of(t, ref);
 	if (s && s->row.waiting)
@@ -240,7 +210,7 @@ void approvals_leave(struct approvals *t, struct approval_ref *ref, bool withdra
 	if (s && withdrawn && !s->row.waiting && atomic_load(&s->state) == APPROVAL_OPEN)
 		end(s);
 	*ref = (struct approval_ref){0};
-	unlock(t);
+	shared_unlock(&t->lock);
 }
 
 bool approvals_take(struct approvals *t, const struct hash *key, uint64_t now_ms,
@@ -249,7 +219,7 @@ bool approvals_take(struct approvals *t, const struct hash *key, uint64_t now_ms
 	struct slot *s;
 	bool done = false;
 
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return false;
 	s = find(t, key, now_ms);
 	if (s && state_of(s, now_ms) == APPROVAL_GRANTED) {
@@ -258,7 +228,7 @@ bool approvals_take(struct approvals *t, const struct hash *key, uint64_t now_ms
 		copy_row(s, APPROVAL_GRANTED, ret_row);
 		done = true;
 	}
-	unlock(t);
+	shared_unlock(&t->lock);
 	return done;
 }
 
@@ -266,12 +236,12 @@ void approvals_give_back(struct approvals *t, const struct approval_ref *ref)
 {
 	struct slot *s;
 
-	if (!ref->serial || !lock(t))
+	if (!ref->serial || !shared_lock(&t->lock))
 		return;
 	s = slot_of(t, ref);
 	if (s && atomic_load(&s->state) == APPROVAL_GRANTED && s->row.times < APPROVALS_TIMES_MAX)
 		s->row.times++;
-	unlock(t);
+	shared_unlock(&t->lock);
 }
 
 /* --- operators --- */
@@ -320,13 +290,13 @@ enum approval_said approvals_say(struct approvals *t, const struct approval_answ
 	enum approval_said how;
 	struct slot *s;
 
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return SAID_BUSY;
 	s = find_id(t, a->id, now_ms);
 	how = judge(s, a);
 	if (!only_try && (how == SAID_MORE || how == SAID_DONE))
 		conclude(s, a, now_ms);
-	unlock(t);
+	shared_unlock(&t->lock);
 	return how;
 }
 
@@ -349,7 +319,7 @@ size_t approvals_list(struct approvals *t, uint64_t now_ms, struct approval_row 
 	size_t n = 0;
 
 	*ret_serial = 0;
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return 0;
 	for (size_t i = 0; i < APPROVALS_MAX; i++) {
 		enum approval_state state = state_of(&t->slots[i], now_ms);
@@ -358,7 +328,7 @@ size_t approvals_list(struct approvals *t, uint64_t now_ms, struct approval_row 
 			copy_row(&t->slots[i], state, &rows[n++]);
 	}
 	*ret_serial = atomic_load(&t->serial);
-	unlock(t);
+	shared_unlock(&t->lock);
 	sort_by_age(rows, n);
 	return n;
 }
@@ -368,7 +338,7 @@ bool approvals_show(struct approvals *t, const char *id, uint64_t now_ms, struct
 {
 	struct slot *s;
 
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return false;
 	s = find_id(t, id, now_ms);
 	if (s) {
@@ -376,7 +346,7 @@ bool approvals_show(struct approvals *t, const char *id, uint64_t now_ms, struct
 		if (s->facts_len <= APPROVALS_FACTS_MAX)
 			buf_put(facts, s->facts, s->facts_len);
 	}
-	unlock(t);
+	shared_unlock(&t->lock);
 	return s != NULL;
 }
 
@@ -389,7 +359,7 @@ void approvals_write(struct approvals *t, uint64_t now_ms, struct buf *out)
 {
 	size_t open = 0, granted = 0;
 
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return;
 	for (size_t i = 0; i < APPROVALS_MAX; i++) {
 		enum approval_state state = state_of(&t->slots[i], now_ms);
@@ -397,7 +367,7 @@ void approvals_write(struct approvals *t, uint64_t now_ms, struct buf *out)
 		open += state == APPROVAL_OPEN;
 		granted += state == APPROVAL_GRANTED;
 	}
-	unlock(t);
+	shared_unlock(&t->lock);
 	buf_printf(out,
 		   "# HELP sallyport_approvals Questions to operators that are open, and answers "
 		   "that let something pass.\n"

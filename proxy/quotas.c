@@ -3,14 +3,11 @@
 #include "gate/base/shared.h"
 
 #include <assert.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LOCK_TRIES 100 /* of a millisecond */
-#define LOCK_SPINS 2000
 #define SETTLED_NS                                                                                 \
 	(UINT64_C(60) * 1000000000) /* settled ones are kept so long, if there is room             \
 				     */
@@ -28,7 +25,7 @@ struct entry {
 };
 
 struct quotas {
-	_Atomic int32_t lock; /* pid of who has it; 0: nobody */
+	struct shared_lock lock;
 	uint64_t serial;
 	uint64_t floor_ns; /* counts that began before this miss something */
 	struct entry entries[QUOTA_SLOTS];
@@ -67,29 +64,6 @@ struct hash quota_id(const char *kind, const char *id)
 		return ret;
 	snprintf(head, sizeof(head), "%s\n", kind);
 	return hash_two(span_of(head), span_of(id));
-}
-
-/* --- the lock --- */
-
-static bool lock(struct quotas *t)
-{
-	int32_t own = (int32_t)getpid();
-
-	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		for (int spins = 0; spins < LOCK_SPINS; spins++) {
-			int32_t nobody = 0;
-
-			if (atomic_compare_exchange_weak(&t->lock, &nobody, own))
-				return true;
-		}
-		poll(NULL, 0, 1);
-	}
-	return false;
-}
-
-static void unlock(struct quotas *t)
-{
-	atomic_store(&t->lock, 0);
 }
 
 /* --- adding up --- */
@@ -262,13 +236,13 @@ enum quota_answer quotas_look(struct quotas *t, const struct quota_count *c, uin
 {
 	enum quota_answer answer;
 
-	if (t && !lock(t)) {
+	if (t && !shared_lock(&t->lock)) {
 		*ret = (struct quota_sums){{0}, {0}};
 		return QUOTA_BUSY;
 	}
 	answer = look(t, c, now_ns, ret);
 	if (t)
-		unlock(t);
+		shared_unlock(&t->lock);
 	return answer;
 }
 
@@ -349,7 +323,7 @@ enum quota_answer quotas_take(struct quotas *t, const struct quota_count *c, uin
 
 	assert(t);
 	ret->count = 0;
-	if (c->asked_count > QUOTA_ASKS_MAX || !lock(t))
+	if (c->asked_count > QUOTA_ASKS_MAX || !shared_lock(&t->lock))
 		return QUOTA_BUSY;
 	answer = look(t, c, now_ns, &sums);
 	if (force && (answer == QUOTA_OVER || answer == QUOTA_AGAIN))
@@ -358,7 +332,7 @@ enum quota_answer quotas_take(struct quotas *t, const struct quota_count *c, uin
 		quotas_release(t, ret);
 		answer = QUOTA_BUSY;
 	}
-	unlock(t);
+	shared_unlock(&t->lock);
 	return answer;
 }
 
@@ -410,13 +384,13 @@ size_t quotas_doubts(struct quotas *t, uint64_t key, struct hash ret[QUOTA_LOOK_
 {
 	size_t n = 0;
 
-	if (!lock(t))
+	if (!shared_lock(&t->lock))
 		return 0; /* then they count */
 	for (size_t i = 0; i < QUOTA_SLOTS && n < QUOTA_LOOK_MAX; i++)
 		if (atomic_load(&t->entries[i].state) == UNSURE && t->entries[i].key == key &&
 		    t->entries[i].thing.takes[QUOTA_CONTAINERS])
 			ret[n++] = t->entries[i].thing.id;
-	unlock(t);
+	shared_unlock(&t->lock);
 	return n;
 }
 
@@ -435,7 +409,7 @@ void quotas_died(struct quotas *t, pid_t pid, uint64_t now_ns)
 		if (!atomic_compare_exchange_strong(&e->state, &was_held, FREE))
 			atomic_compare_exchange_strong(&e->state, &was_sent, UNSURE);
 	}
-	atomic_compare_exchange_strong(&t->lock, &dead, 0);
+	shared_lock_died(&t->lock, pid);
 }
 
 void quotas_write(struct quotas *t, struct buf *out)

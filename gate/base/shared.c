@@ -1,8 +1,12 @@
 #include "gate/base/shared.h"
 
-#include <stdbool.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#define LOCK_TRIES 100 /* of a millisecond */
+#define LOCK_SPINS 2000
 
 struct table {
 	void *at;
@@ -49,4 +53,32 @@ void shared_keep(const void *const *keep, size_t count)
 		*at = t->next;
 		free(t);
 	}
+}
+
+bool shared_lock(struct shared_lock *l)
+{
+	int32_t own = (int32_t)getpid();
+
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		for (int spins = 0; spins < LOCK_SPINS; spins++) {
+			int32_t nobody = 0;
+
+			if (atomic_compare_exchange_weak(&l->pid, &nobody, own))
+				return true;
+		}
+		poll(NULL, 0, 1);
+	}
+	return false;
+}
+
+void shared_unlock(struct shared_lock *l)
+{
+	atomic_store(&l->pid, 0);
+}
+
+void shared_lock_died(struct shared_lock *l, pid_t pid)
+{
+	int32_t dead = (int32_t)pid;
+
+	atomic_compare_exchange_strong(&l->pid, &dead, 0);
 }

@@ -11,13 +11,31 @@
 
 #include "gate/base/err.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Zeroed.  fd: a file of at least so many bytes behind it, which has what it had; -1: none.
  * what: "the table of rates", for messages.  Never freed before the process ends.
  */
 void *shared_create(size_t bytes, int fd, const char *what, struct err *err);
+
+/*
+ * A lock in such a table, for microseconds at a time; zeroed, nobody has it.  Who waits does so for
+ * at most a tenth of a second: false, and what the lock guards is not to be had.
+ */
+struct shared_lock {
+	_Atomic int32_t pid; /* of who has it */
+};
+
+bool shared_lock(struct shared_lock *l) __attribute__((warn_unused_result));
+void shared_unlock(struct shared_lock *l);
+
+/* That process has ended: it has the lock no more.  Waits for nothing. */
+void shared_lock_died(struct shared_lock *l, pid_t pid);
 
 /* Unmaps all but these; NULL among them is passed over. */
 void shared_keep(const void *const *keep, size_t count);

@@ -86,6 +86,27 @@ static void what_cannot_be_made_is_told(void **state)
 	CHECK_INT("names it", 0, strncmp(err.msg, "make the table of tests: ", 25));
 }
 
+static void one_has_the_lock_until_it_dies(void **state)
+{
+	struct err err = {0};
+	struct shared_lock *l = shared_create(sizeof(*l), -1, "a lock", &err);
+	pid_t pid;
+
+	(void)state;
+	CHECK_INT("nobody has it", 1, shared_lock(l));
+	CHECK_INT("somebody has it", 0, shared_lock(l));
+	shared_unlock(l);
+	pid = fork();
+	if (pid == 0)
+		_exit(shared_lock(l) ? 0 : 1);
+	CHECK_INT("waitpid", pid, waitpid(pid, NULL, 0));
+	CHECK_INT("it died with it", 0, shared_lock(l));
+	shared_lock_died(l, pid + 1);
+	CHECK_INT("another one died", 0, shared_lock(l));
+	shared_lock_died(l, pid);
+	CHECK_INT("its death is known", 1, shared_lock(l));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +114,7 @@ int main(void)
 		cmocka_unit_test(children_share_it),
 		cmocka_unit_test(a_file_behind_it_is_what_it_was),
 		cmocka_unit_test(what_cannot_be_made_is_told),
+		cmocka_unit_test(one_has_the_lock_until_it_dies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
