@@ -33,6 +33,7 @@ struct args {
 	const char *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
 	const char *since, *until, *format, *index;
 	bool once, accept_gap, schema; /* audit ship */
+	bool csv;                      /* audit access-review */
 	bool has_count;
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */
