@@ -111,7 +111,7 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	a->log = audit_log_open(&log_conf, &a->open, &found, err);
 	if (!a->log)
 		return -1;
-	if (auditor_prune_init(a, conf, &found, err) < 0)
+	if (auditor_prune_init(a, conf, &found, err) < 0 || auditor_sinks_init(a, conf, err) < 0)
 		return -1;
 	a->covered = a->signing.last_size;
 	a->state = conf->state;
@@ -139,6 +139,7 @@ static int accept_damage(struct auditor *a, const struct auditor_conf *conf, str
 	free(a->answers);
 	close(a->epoll_fd);
 	open_set_fini(&a->open);
+	auditor_sinks_fini(a);
 	return open_parts(a, conf, err);
 }
 
@@ -186,6 +187,7 @@ void auditor_close(struct auditor *a)
 	if (a->epoll_fd >= 0)
 		close(a->epoll_fd);
 	free(a->answers);
+	auditor_sinks_fini(a);
 	restore_signals(a);
 	free(a);
 }
@@ -321,6 +323,7 @@ static void do_what_is_due(struct auditor *a)
 		auditor_watch_clock(a);
 		auditor_watch_space(a);
 		requests_take(a->log->dir_fd, auditor_on_request, a);
+		auditor_watch_sinks(a);
 		auditor_prune(a);
 		if (!auditor_sealed(a))
 			audit_log_check(a->log, &a->why);

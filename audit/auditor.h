@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 struct auditor;
+struct sink_conf;
 
 /* An entry of the ledger of objects that are older than the gate. */
 struct audit_adoption {
@@ -32,7 +33,7 @@ struct audit_adoption {
 enum retention_mode {
 	RETENTION_FOREVER = 0, /* none */
 	RETENTION_SIGNED,      /* what a signed checkpoint covers */
-	RETENTION_EVIDENCE,    /* what a checkpoint in the anchor file covers */
+	RETENTION_EVIDENCE,    /* what a checkpoint in the anchor file covers and every sink has */
 	RETENTION_MODE_COUNT
 };
 
@@ -58,6 +59,9 @@ struct auditor_conf {
 	uint64_t low_free_bytes;  /* with less only what stops or removes is taken; 0: never */
 	uint64_t reserve_bytes;   /* kept for the last records; 0: none */
 	struct retention retention;
+	const struct sink_conf *sinks; /* how far each is, is looked at now and then (sink.h) */
+	size_t sink_count;
+	unsigned sinks_late_ms; /* one that gets nothing for so long is an alarm; 0: never */
 	bool unsafe_fs;         /* take any file system */
 	bool accept_damage;     /* a log that cannot be gone on with is moved aside */
 	unsigned checkpoint_ms; /* a checkpoint is signed this often; 0: at seals and stops only */

@@ -9,6 +9,7 @@
 #include "audit/log_priv.h"
 #include "audit/place_priv.h"
 #include "audit/signing_priv.h"
+#include "audit/state.h"
 #include "audit/wire_priv.h"
 #include "gate/base/frame.h"
 
@@ -67,10 +68,24 @@ struct pruning {
 	char anchor[256]; /* the anchor file, in evidence mode */
 	int64_t leap;     /* second at which the clock last leapt forward, or 0 */
 	uint64_t look_at_ms;
-	bool told;            /* that it cannot go on */
+	bool told;         /* that it cannot go on */
+	uint64_t exported; /* the records below it are in every sink */
+	/* What is old or too much, and must be kept as evidence: */
+	unsigned held_looks;             /* in so many looks, one behind the other */
+	char held_since[CLOCK_TEXT_MAX]; /* "": it was not told */
 	uint64_t first, size; /* the records that are to go, from first to below size; 0: none */
 	const char *why;
 	struct tree tree; /* of the records whose tiles are on disk */
+};
+
+/* How far the sinks are; see exported.c. */
+struct sinks {
+	const struct sink_conf *list;
+	size_t count;
+	unsigned late_ms;
+	struct sink_pace *paces; /* count of them */
+	uint64_t look_at_ms;
+	struct audit_sink *seen; /* count of them */
 };
 
 struct auditor {
@@ -100,6 +115,7 @@ struct auditor {
 	char aside[PLACE_ASIDE_MAX]; /* where a damaged log was moved just now, or "" */
 	struct err aside_why;
 	struct pruning pruning;
+	struct sinks sinks;
 	bool stop;
 	struct err why;
 	struct sigaction old_actions[AUDITOR_SIGNALS];
@@ -148,6 +164,20 @@ void auditor_prune(struct auditor *a);
 
 /* The clock was set forward by a day or more: nothing counts as old for a while. */
 void auditor_prune_leap(struct auditor *a);
+
+/* --- exported.c --- */
+
+int auditor_sinks_init(struct auditor *a, const struct auditor_conf *conf, struct err *err);
+void auditor_sinks_fini(struct auditor *a);
+
+/* Looks now and then how far each sink is, and tells it (state.h). */
+void auditor_watch_sinks(struct auditor *a);
+
+/* Looks at once.  The records below it are in every sink; UINT64_MAX: there is none. */
+uint64_t auditor_exported(struct auditor *a);
+
+/* For a record: "db 1200, siem 1207". */
+void auditor_sinks_format(const struct auditor *a, char *out, size_t size);
 
 /* --- space.c --- */
 

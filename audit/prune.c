@@ -1,6 +1,7 @@
 /*
  * prune.c - old segments are removed: whole ones from the front, never the newest,
- * and only what a signed checkpoint covers (in evidence mode: one in the anchor file).
+ * and only what a signed checkpoint covers (in evidence mode: one in the anchor file, and
+ * what every sink has).
  *
  * What proofs need of the removed records are the hashes in the tiles.  So first each
  * tile is put on disk, a few at a time, and all of them are held against the edge that
@@ -22,6 +23,7 @@
 #define TILES_AT_ONCE 16
 #define AT_ONCE       64 /* segments that one log_prune names */
 #define DAY_S         86400
+#define HELD_TEXT     320
 #define TOO_OLD       "older than log.retention.days"
 #define TOO_MANY      "the log is larger than log.retention.bytes"
 
@@ -82,10 +84,49 @@ static bool is_old(const struct auditor *a, uint64_t next)
 static bool is_covered(const struct auditor *a, uint64_t next)
 {
 	uint64_t full = (next + TILE_HASHES - 1) / TILE_HASHES * TILE_HASHES;
-	uint64_t covered = a->pruning.keep.mode == RETENTION_EVIDENCE ? a->signing.anchored
-								      : a->signing.last_size;
 
-	return next <= covered && full <= a->log->tiles->tree.size;
+	return next <= a->signing.last_size && full <= a->log->tiles->tree.size;
+}
+
+/* As evidence: they are known outside, and elsewhere.  If not, why says what is missing. */
+static bool is_elsewhere(const struct auditor *a, uint64_t next, char *why, size_t size)
+{
+	char sinks[160];
+
+	*why = '\0';
+	if (a->pruning.keep.mode != RETENTION_EVIDENCE)
+		return true;
+	if (next > a->signing.anchored)
+		snprintf(why, size, "the anchor file has a checkpoint of %llu records only",
+			 (unsigned long long)a->signing.anchored);
+	else if (next > a->pruning.exported) {
+		auditor_sinks_format(a, sinks, sizeof(sinks));
+		snprintf(why, size, "not every sink has them: %s", sinks);
+	}
+	return !*why;
+}
+
+/* What ought to go is kept: told when it is so in two looks, and when that is over. */
+static void tell_held(struct auditor *a, const char *why)
+{
+	struct pruning *p = &a->pruning;
+	char text[HELD_TEXT + 80], ended[CLOCK_TEXT_MAX];
+	struct record r = {.type = RECORD_LOG_ALARM, .cause = "retention", .began = p->held_since};
+
+	p->held_looks = *why ? p->held_looks + 1 : 0;
+	if (*why && !*p->held_since && p->held_looks >= 2) {
+		clock_format(clock_unix_ns(), p->held_since);
+		snprintf(text, sizeof(text), "segments that should go are kept as evidence: %s",
+			 why);
+		r.text = text;
+		auditor_add_own(a, &r);
+	} else if (!*why && *p->held_since) {
+		clock_format(clock_unix_ns(), ended);
+		r.ended = ended;
+		r.text = "nothing is kept as evidence that should go";
+		auditor_add_own(a, &r);
+		*p->held_since = '\0';
+	}
 }
 
 static uint64_t bytes_of(const struct auditor *a, uint64_t first)
@@ -98,7 +139,7 @@ static uint64_t bytes_of(const struct auditor *a, uint64_t first)
 									    : 0;
 }
 
-static void choose(struct auditor *a, const struct segments *all)
+static void choose(struct auditor *a, const struct segments *all, char *why, size_t size)
 {
 	struct pruning *p = &a->pruning;
 	uint64_t bytes = 0;
@@ -109,7 +150,8 @@ static void choose(struct auditor *a, const struct segments *all)
 		uint64_t next = all->first[i + 1];
 		bool many = p->keep.bytes && bytes > p->keep.bytes;
 
-		if (!is_covered(a, next) || (!many && !is_old(a, next)))
+		if (!is_covered(a, next) || (!many && !is_old(a, next)) ||
+		    !is_elsewhere(a, next, why, size))
 			return;
 		p->first = all->first[0];
 		p->size = next;
@@ -131,6 +173,7 @@ static void cannot(struct auditor *a, const char *why)
 
 static void look(struct auditor *a)
 {
+	char why[HELD_TEXT] = "";
 	struct segments all;
 	struct err err = {0};
 
@@ -138,9 +181,12 @@ static void look(struct auditor *a)
 		cannot(a, err.msg);
 		return;
 	}
+	if (a->pruning.keep.mode == RETENTION_EVIDENCE)
+		a->pruning.exported = auditor_exported(a);
 	if (all.count > 1)
-		choose(a, &all);
+		choose(a, &all, why, sizeof(why));
 	segments_free(&all);
+	tell_held(a, why);
 	if (a->pruning.size &&
 	    history_edge(a->log->dir_fd, a->pruning.first, &a->pruning.tree, &err) < 0)
 		cannot(a, err.msg);
@@ -211,15 +257,18 @@ static void prune(struct auditor *a)
 {
 	struct pruning *p = &a->pruning;
 	struct hash root = tree_root(&p->tree);
-	char hex[HASH_HEX_LEN + 1];
+	char hex[HASH_HEX_LEN + 1], exported[512] = "";
 	struct record r = {.type = RECORD_LOG_PRUNE,
 			   .text = p->why,
 			   .first = p->first,
 			   .size = p->size,
 			   .count = p->size - p->first,
 			   .root = hex,
-			   .anchor = p->anchor};
+			   .anchor = p->anchor,
+			   .exported = exported};
 
+	if (p->keep.mode == RETENTION_EVIDENCE)
+		auditor_sinks_format(a, exported, sizeof(exported));
 	hash_hex(&root, hex);
 	auditor_add_own(a, &r);
 	auditor_commit(a);

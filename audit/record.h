@@ -108,14 +108,15 @@ struct record {
 	uint64_t oldest;    /* log_open: the lowest sequence number among these */
 
 	/* the tree */
-	struct span edge;   /* log_open: the right edge of the tree before it, as JSON */
-	uint64_t size;      /* checkpoint, log_prune: leaves of the tree that root is of */
-	const char *root;   /* checkpoint, log_seal, log_prune */
-	const char *key;    /* checkpoint: the key's id; key_rotate: the whole public key */
-	const char *sig;    /* checkpoint: of its note; key_rotate: by the key before */
-	const char *proof;  /* key_rotate: by the new key */
-	uint64_t first;     /* log_prune: the lowest sequence number that was removed */
-	const char *anchor; /* log_prune: the checkpoint outside that covers it */
+	struct span edge;     /* log_open: the right edge of the tree before it, as JSON */
+	uint64_t size;        /* checkpoint, log_prune: leaves of the tree that root is of */
+	const char *root;     /* checkpoint, log_seal, log_prune */
+	const char *key;      /* checkpoint: the key's id; key_rotate: the whole public key */
+	const char *sig;      /* checkpoint: of its note; key_rotate: by the key before */
+	const char *proof;    /* key_rotate: by the new key */
+	uint64_t first;       /* log_prune: the lowest sequence number that was removed */
+	const char *anchor;   /* log_prune: the checkpoint outside that covers it */
+	const char *exported; /* log_prune: how far each sink was: "db 1200, siem 1207" */
 
 	/* observed_sum: of what happened in an engine since the sum before */
 	uint64_t seen, by_decision, by_engine, unexplained, garbage;

@@ -50,6 +50,7 @@ struct shipping {
 	bool marked;
 	uint64_t looked_ms, lag_ms;
 	bool troubled;  /* it has been told that the sink takes nothing */
+	bool cleared;   /* what held it up before is forgotten */
 	bool stateless; /* it has been told that the state file cannot be written */
 };
 
@@ -71,6 +72,7 @@ static void wait_ms(const struct shipping *s, uint64_t ms)
 
 static int alarm_of(const struct shipping *s, enum ship_result result, const struct err *err)
 {
+	sink_trouble_keep(s->conf, err->msg);
 	s->options->tell("ALARM sink %s: %s: %s; nothing more is shipped", s->conf->name,
 			 result == SHIP_GAP ? "records are lost to it" : "the log is damaged",
 			 err->msg);
@@ -84,6 +86,7 @@ static int log_trouble(const struct shipping *s, enum cursor_got got, const stru
 		return alarm_of(s, SHIP_GAP, err);
 	if (got == CURSOR_DAMAGED)
 		return alarm_of(s, SHIP_DAMAGED, err);
+	sink_trouble_keep(s->conf, err->msg);
 	s->options->tell("sink %s: the log in %s: %s", s->conf->name, s->dir, err->msg);
 	return ROUND_FAILED;
 }
@@ -219,6 +222,8 @@ static int sink_trouble(struct shipping *s, const struct err *err)
 	if (!s->troubled)
 		s->options->tell("sink %s: %s; what it has not taken waits in the log",
 				 s->conf->name, err->msg);
+	if (!s->troubled)
+		sink_trouble_keep(s->conf, err->msg);
 	s->troubled = true;
 	return ROUND_FAILED;
 }
@@ -285,6 +290,14 @@ static int idle(struct shipping *s)
 	return once ? ROUND_AGAIN : 0;
 }
 
+/* What held it up before, this process or the one before it, does no more. */
+static void forget_trouble(struct shipping *s)
+{
+	if (!s->cleared)
+		sink_trouble_keep(s->conf, "");
+	s->cleared = true;
+}
+
 /* Ships until something ends it; ROUND_AGAIN in once mode is the log's end. */
 static int work(struct shipping *s)
 {
@@ -295,6 +308,8 @@ static int work(struct shipping *s)
 
 		if (s->batch->count)
 			rc = send_batch(s);
+		if (rc == 0 && (got == CURSOR_LINE || got == CURSOR_NONE))
+			forget_trouble(s);
 		if (rc == 0 && got != CURSOR_LINE && got != CURSOR_NONE)
 			rc = log_trouble(s, got, &err);
 		if (rc == 0 && got == CURSOR_NONE)
@@ -313,6 +328,7 @@ static int begin(struct shipping *s)
 	struct err err = {0};
 	int rc;
 
+	s->cleared = false;
 	if (cursor_open(&s->cursor, s->dir, &err) < 0) {
 		rc = log_trouble(s, CURSOR_TROUBLE, &err);
 		return s->options->once ? SHIP_CANNOT : rc;

@@ -68,6 +68,14 @@ int sink_state_keep(const struct sink_conf *conf, const struct cursor_mark *mark
 /* Takes such a text apart; -1: it is none. */
 int sink_state_parse(struct span text, struct cursor_mark *ret);
 
+/*
+ * What holds the sink up, in a file beside its state; "" if nothing is known.  Printable
+ * ASCII, whatever the file holds.
+ */
+void sink_trouble_read(const struct sink_conf *conf, char *out, size_t size);
+/* "": nothing does any more.  It is for people, so an error is no error. */
+void sink_trouble_keep(const struct sink_conf *conf, const char *text);
+
 /* --- sink_render.c --- */
 
 /* A record as one syslog message (RFC 5424), without framing. */

@@ -75,7 +75,8 @@ static int open_folder(const struct sink_conf *conf, bool make, struct err *err)
 {
 	int fd;
 
-	if (make && mkdir(conf->state, 0750) < 0 && errno != EEXIST)
+	/* The auditor, another user, looks how far a sink is; nothing here is secret. */
+	if (make && mkdir(conf->state, 0755) < 0 && errno != EEXIST)
 		return err_sys(err, "make the folder %s", conf->state);
 	fd = open(conf->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? err_sys(err, "open the folder %s", conf->state) : fd;
@@ -122,5 +123,49 @@ int sink_state_keep(const struct sink_conf *conf, const struct cursor_mark *mark
 	hash_hex(&mark->hash, hex);
 	snprintf(text, sizeof(text), STATE_HEAD "\nlog %s\nseq %" PRIu64 "\nhash %s\n", mark->log,
 		 mark->seq, hex);
-	return file_keep(dir_fd, name, 0640, span_of(text), err);
+	return file_keep(dir_fd, name, 0644, span_of(text), err);
+}
+
+static void trouble_name(const struct sink_conf *conf, char out[NAME_ROOM])
+{
+	snprintf(out, NAME_ROOM, "%.64s.trouble", conf->name);
+}
+
+void sink_trouble_read(const struct sink_conf *conf, char *out, size_t size)
+{
+	char name[NAME_ROOM];
+	struct buf text;
+	struct err ignored;
+	auto_fd int dir_fd = open(conf->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	trouble_name(conf, name);
+	buf_init(&text, STATE_MAX);
+	*out = '\0';
+	if (dir_fd >= 0 && file_take(dir_fd, name, false, &text, &ignored) > 0)
+		snprintf(out, size, "%.*s",
+			 (int)(buf_len(&text) < size ? buf_len(&text) : size - 1),
+			 buf_span(&text).at);
+	for (char *c = out; *c; c++)
+		if (*c == '\n' && !c[1])
+			*c = '\0';
+		else if (*c < 0x20 || *c >= 0x7f)
+			*c = '?';
+	buf_fini(&text);
+}
+
+void sink_trouble_keep(const struct sink_conf *conf, const char *text)
+{
+	char name[NAME_ROOM], line[STATE_MAX];
+	struct err ignored = {0};
+	auto_fd int dir_fd = open_folder(conf, *text != '\0', &ignored);
+
+	if (dir_fd < 0)
+		return;
+	trouble_name(conf, name);
+	if (!*text) {
+		(void)unlinkat(dir_fd, name, 0);
+		return;
+	}
+	snprintf(line, sizeof(line), "%s\n", text);
+	(void)file_keep(dir_fd, name, 0644, span_of(line), &ignored);
 }

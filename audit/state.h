@@ -7,6 +7,8 @@
 
 #include "gate/base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum audit_stage {
@@ -31,5 +33,21 @@ void audit_state_set(struct audit_state *s, enum audit_stage stage);
 enum audit_stage audit_state_get(const struct audit_state *s);
 void audit_state_alarm(struct audit_state *s);
 uint64_t audit_state_alarms(const struct audit_state *s);
+
+/* How far a sink is, as the auditor last saw it; those behind the first few are not kept. */
+#define AUDIT_SINKS_MAX 32
+
+struct audit_sink {
+	char name[65];
+	bool known;        /* it has acknowledged something of this log */
+	uint64_t seq;      /* the last that it acknowledged */
+	uint64_t behind;   /* records of the log that it has not */
+	char trouble[160]; /* what holds it up; "": nothing that is known */
+};
+
+/* count: how many there are; called again whenever that was looked at. */
+void audit_state_sinks(struct audit_state *s, const struct audit_sink *sinks, size_t count);
+/* False behind the last, or while it is being written. */
+bool audit_state_sink(const struct audit_state *s, size_t i, struct audit_sink *ret);
 
 #endif

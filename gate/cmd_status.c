@@ -76,6 +76,23 @@ static void print_places(const struct jv *tree)
 	}
 }
 
+static void print_sinks(const struct jv *list)
+{
+	const struct jv *one;
+
+	for (size_t i = 0; (one = item(list, i)); i++) {
+		printf("sink       %-16s ", jv_str(one, "name", "?"));
+		if (jv_get(one, "seq"))
+			printf("has records up to %lld, %lld behind",
+			       (long long)jv_num(one, "seq", 0),
+			       (long long)jv_num(one, "behind", 0));
+		else
+			printf("has not got a record yet");
+		printf("%s%s\n", *jv_str(one, "trouble", "") ? ": " : "",
+		       jv_str(one, "trouble", ""));
+	}
+}
+
 static void print_status(const struct jv *tree)
 {
 	const struct jv *list = jv_get(tree, "processes"), *listeners = jv_get(tree, "listeners");
@@ -91,6 +108,7 @@ static void print_status(const struct jv *tree)
 	       jv_str(tree, "audit", "?"));
 	print_reload(jv_get(tree, "reload"));
 	print_places(tree);
+	print_sinks(jv_get(tree, "sinks"));
 	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
 		printf("%-10s pid %-8lld %-10s up %lld s, %lld restarts\n",
 		       jv_str(&list->items[i], "role", "?"),

@@ -60,7 +60,7 @@ struct config {
 	struct auditor_conf auditor;
 	struct config_users users;
 	struct config_admin admin;
-	const struct sink_conf *sinks; /* for `audit ship`, and for nobody else */
+	const struct sink_conf *sinks; /* for `audit ship`; the auditor looks how far each is */
 	size_t sink_count;
 	const char *const *profile_names; /* those that are loaded; NULL at the end, or NULL */
 	unsigned workers;                 /* 0: one a processor */

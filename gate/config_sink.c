@@ -203,7 +203,7 @@ int config_build_sinks(const struct jv *entries, struct arena *a, struct config 
 	for (; config_entry_at(entries, ret->path, "sink", count, &e); count++)
 		if (build_one(&e, a, &list[count], err) < 0)
 			return -1;
-	ret->sinks = list;
-	ret->sink_count = count;
+	ret->sinks = ret->auditor.sinks = list;
+	ret->sink_count = ret->auditor.sink_count = count;
 	return 0;
 }

@@ -12,7 +12,8 @@ static const char mend[] =
 /* Three quarters of what the log may have: the oldest segment is the next to go. */
 static bool is_near(const struct retention *keep, const struct sink_lag *lag)
 {
-	if (!lag->needs_oldest || keep->mode == RETENTION_FOREVER)
+	if (!lag->needs_oldest || keep->mode == RETENTION_FOREVER ||
+	    keep->mode == RETENTION_EVIDENCE)
 		return false;
 	return (keep->bytes && lag->log_bytes >= keep->bytes / 4 * 3) ||
 	       (keep->days && lag->oldest_days * 4 >= (int64_t)keep->days * 3);

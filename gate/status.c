@@ -119,6 +119,24 @@ static void add_backends(struct arena *a, struct jv *list, const struct supervis
 	}
 }
 
+/* How far the log's sinks are. */
+static void add_sinks(struct arena *a, struct jv *list, const struct audit_state *state)
+{
+	struct audit_sink sink;
+
+	for (size_t i = 0; audit_state_sink(state, i, &sink); i++) {
+		struct jv *to = jv_push(a, list, jv_object());
+		const char *name = arena_strndup(a, sink.name, strlen(sink.name));
+		const char *trouble = arena_strndup(a, sink.trouble, strlen(sink.trouble));
+
+		jv_set(a, to, "name", jv_string(name ? name : ""));
+		if (sink.known)
+			jv_set(a, to, "seq", jv_int((int64_t)sink.seq));
+		jv_set(a, to, "behind", jv_int((int64_t)sink.behind));
+		jv_set(a, to, "trouble", jv_string(trouble ? trouble : ""));
+	}
+}
+
 static const char *audit_text(const struct supervisor *s, const struct supervisor_view *view)
 {
 	enum audit_stage stage = audit_state_get(view->audit);
@@ -147,6 +165,7 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 	jv_set(a, &tree, "stopping", jv_bool(s->stopping != STOPPING_NOT));
 	jv_set(a, &tree, "audit", jv_string(audit_text(s, &view)));
 	jv_set(a, &tree, "alarms", jv_int((int64_t)audit_state_alarms(view.audit)));
+	add_sinks(a, jv_set(a, &tree, "sinks", jv_array()), view.audit);
 	if (view.proxy) {
 		add_listeners(a, jv_set(a, &tree, "sockets", jv_array()), view.proxy);
 		add_backends(a, jv_set(a, &tree, "backends", jv_array()), &view);

@@ -142,6 +142,30 @@ static void write_times(const struct metrics *m, struct buf *out)
 		   (double)atomic_load(&m->took_ms) / 1000, name, sum);
 }
 
+/* Names of sinks are letters, digits, - and _. */
+static void write_sinks(const struct audit_state *s, struct buf *out)
+{
+	struct audit_sink sink;
+
+	if (!audit_state_sink(s, 0, &sink))
+		return;
+	write_head(out, "sallyport_sink_sequence", "gauge",
+		   "The last record that a sink of `audit ship` has acknowledged; -1: none.");
+	for (size_t i = 0; audit_state_sink(s, i, &sink); i++)
+		buf_printf(out, "sallyport_sink_sequence{sink=\"%s\"} %lld\n", sink.name,
+			   sink.known ? (long long)sink.seq : -1);
+	write_head(out, "sallyport_sink_behind", "gauge",
+		   "Records of the log that the sink has not acknowledged yet.");
+	for (size_t i = 0; audit_state_sink(s, i, &sink); i++)
+		buf_printf(out, "sallyport_sink_behind{sink=\"%s\"} %llu\n", sink.name,
+			   (unsigned long long)sink.behind);
+	write_head(out, "sallyport_sink_trouble", "gauge",
+		   "1 if something holds the sink up; `sallyport status` says what.");
+	for (size_t i = 0; audit_state_sink(s, i, &sink); i++)
+		buf_printf(out, "sallyport_sink_trouble{sink=\"%s\"} %d\n", sink.name,
+			   *sink.trouble != '\0');
+}
+
 void metrics_write_audit(const struct audit_state *s, struct buf *out)
 {
 	enum audit_stage now = audit_state_get(s);
@@ -158,6 +182,7 @@ void metrics_write_audit(const struct audit_state *s, struct buf *out)
 		   "observed_gap, "
 		   "and of rejudged those about one container.");
 	buf_printf(out, "sallyport_alarms_total %llu\n", (unsigned long long)audit_state_alarms(s));
+	write_sinks(s, out);
 }
 
 void metrics_write(const struct metrics *m, const char *generation, bool audit_up, struct buf *out)

@@ -2,6 +2,8 @@
 #include "audit/auditor_priv.h"
 #include "audit/history_priv.h"
 #include "audit/prove.h"
+#include "audit/sink_priv.h"
+#include "audit/state.h"
 #include "tests/unit/audit/running.h"
 #include "tests/unit/check.h"
 
@@ -272,6 +274,184 @@ static void evidence_goes_only_when_it_is_anchored(void **state)
 	fixture_remove(anchors);
 }
 
+/* --- what sinks have --- */
+
+/* What is there has the sink up to here, as its shipper would say. */
+static void shipped(const struct sink_conf *sink, uint64_t seq, bool right)
+{
+	struct cursor_mark mark = {.log = "test/log", .seq = seq};
+	struct cursor_line line = {.seq = 0};
+	struct cursor c;
+	struct err err = {0};
+	enum cursor_got got;
+
+	CHECK_INT("open", 0, cursor_open(&c, g.dir, &err));
+	got = cursor_seek(&c, NULL, &err);
+	while (got == CURSOR_LINE && (!line.text.at || line.seq < seq))
+		got = cursor_next(&c, &line, &err);
+	CHECK_INT("it is there", seq, line.seq);
+	mark.hash = line.hash;
+	if (!right)
+		mark.hash.bytes[0] ^= 1;
+	CHECK_INT("kept", 0, sink_state_keep(sink, &mark, &err));
+	cursor_close(&c);
+}
+
+static struct audit_sink seen_of(const struct audit_state *state, size_t i)
+{
+	struct audit_sink sink;
+
+	CHECK_INT("it is told of", 1, audit_state_sink(state, i, &sink));
+	return sink;
+}
+
+struct evidence {
+	char place[FIXTURE_PATH], anchor[FIXTURE_PATH + 8], states[FIXTURE_PATH + 8];
+	struct sink_conf sinks[2];
+	struct auditor_conf conf;
+	struct auditor *a;
+};
+
+static void evidence_begin(struct evidence *e)
+{
+	struct err err = {0};
+
+	gate_init(&g);
+	fixture_dir(e->place);
+	snprintf(e->anchor, sizeof(e->anchor), "%s/file", e->place);
+	snprintf(e->states, sizeof(e->states), "%s/ship", e->place);
+	e->sinks[0] = (struct sink_conf){.name = "db", .state = e->states};
+	e->sinks[1] = (struct sink_conf){.name = "siem", .state = e->states};
+	e->conf = conf_with((struct retention){RETENTION_EVIDENCE, 0, small.bytes});
+	e->conf.anchor_file = e->anchor;
+	e->conf.sinks = e->sinks;
+	e->conf.sink_count = 2;
+	e->conf.state = audit_state_create(&err);
+	e->a = a_long_log(&e->conf);
+	CHECK_INT("anchored", 1, e->a->signing.anchored > 1400);
+}
+
+static void evidence_end(struct evidence *e)
+{
+	auditor_close(e->a);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+	fixture_remove(e->states);
+	fixture_remove(e->place);
+}
+
+static void evidence_goes_only_when_every_sink_has_it(void **state)
+{
+	struct evidence e;
+	char *before, *after;
+
+	(void)state;
+	evidence_begin(&e);
+	before = proof_of(1400);
+	shipped(&e.sinks[0], 1200, true);
+	prune_all(e.a);
+	CHECK_INT("all is kept", 0, first_kept());
+	CHECK_INT("which is told, once", 1, gate_log_count(&g, "\"cause\":\"retention\""));
+	CHECK_INT("and why", 1, gate_log_count(&g, "not every sink has them: db 1200, siem none"));
+	shipped(&e.sinks[1], 700, true);
+	prune_all(e.a);
+	CHECK_INT("what both have goes", 1, first_kept() > 600 && first_kept() <= 701);
+	CHECK_INT("on record", 1, gate_log_count(&g, "\"exported\":\"db 1200, siem 700\""));
+	CHECK_INT("the rest is held", 1, segments_there() > 4);
+	CHECK_INT("still told once", 1, gate_log_count(&g, "\"cause\":\"retention\""));
+	shipped(&e.sinks[0], 1500, true);
+	shipped(&e.sinks[1], 1500, true);
+	prune_all(e.a);
+	CHECK_INT("down to the limit", 1, segments_there() <= 4);
+	CHECK_INT("the end is told", 1, gate_log_count(&g, "nothing is kept as evidence"));
+	after = proof_of(1400);
+	CHECK_STR("the same proof", before, after);
+	free(before);
+	free(after);
+	evidence_end(&e);
+}
+
+/* A state that is not of this log's records makes nothing removable. */
+static void a_state_that_is_not_of_this_log_is_not_believed(void **state)
+{
+	struct evidence e;
+	struct cursor_mark mark = {.log = "other/log", .seq = 1400};
+	struct err err = {0};
+
+	(void)state;
+	evidence_begin(&e);
+	shipped(&e.sinks[0], 1400, true);
+	shipped(&e.sinks[1], 1400, false);
+	prune_all(e.a);
+	CHECK_INT("another hash", 0, first_kept());
+	CHECK_STR("which is told", "its state names another record than the log has there",
+		  seen_of(e.conf.state, 1).trouble);
+	CHECK_INT("another log", 0, sink_state_keep(&e.sinks[1], &mark, &err));
+	prune_all(e.a);
+	CHECK_INT("another log", 0, first_kept());
+	CHECK_STR("which is told", "its state is of another log", seen_of(e.conf.state, 1).trouble);
+	snprintf(mark.log, sizeof(mark.log), "test/log");
+	mark.seq = 100000;
+	CHECK_INT("ahead", 0, sink_state_keep(&e.sinks[1], &mark, &err));
+	prune_all(e.a);
+	CHECK_INT("ahead of the log", 0, first_kept());
+	evidence_end(&e);
+}
+
+static void how_far_sinks_are_is_told(void **state)
+{
+	struct evidence e;
+	struct audit_sink one;
+	uint64_t size;
+
+	(void)state;
+	evidence_begin(&e);
+	shipped(&e.sinks[0], 900, true);
+	sink_trouble_keep(&e.sinks[1], "connect to siem:6514: \x1b[2J refused");
+	e.a->sinks.look_at_ms = 0;
+	auditor_watch_sinks(e.a);
+	size = e.a->log->tiles->tree.size;
+	one = seen_of(e.conf.state, 0);
+	CHECK_STR("name", "db", one.name);
+	CHECK_INT("known", 1, one.known);
+	CHECK_INT("so far", 900, one.seq);
+	CHECK_INT("behind", size - 901, one.behind);
+	CHECK_STR("fine", "", one.trouble);
+	one = seen_of(e.conf.state, 1);
+	CHECK_INT("nothing yet", 0, one.known);
+	CHECK_INT("all is missing", size, one.behind);
+	CHECK_STR("why, without control bytes", "connect to siem:6514: ?[2J refused", one.trouble);
+	CHECK_INT("no third", 0, audit_state_sink(e.conf.state, 2, &one));
+	evidence_end(&e);
+}
+
+/* It gets nothing for a while, then something: two alarms, whatever else is written. */
+static void a_sink_that_gets_nothing_is_an_alarm(void **state)
+{
+	struct evidence e;
+
+	(void)state;
+	evidence_begin(&e);
+	e.a->sinks.late_ms = 60000;
+	shipped(&e.sinks[0], 900, true);
+	shipped(&e.sinks[1], 900, true);
+	sink_trouble_keep(&e.sinks[1], "it is away");
+	for (int minute = 0; minute < 5; minute++) {
+		e.a->now_ms += 60000;
+		shipped(&e.sinks[0], 901 + (uint64_t)minute, true);
+		auditor_watch_sinks(e.a);
+		write_some(e.a, 1);
+	}
+	CHECK_INT("told once", 1, gate_log_count(&g, "\"cause\":\"sink\""));
+	CHECK_INT("of whom and why", 1, gate_log_count(&g, "'siem' gets no records: it is away"));
+	shipped(&e.sinks[1], 1000, true);
+	e.a->now_ms += 60000;
+	auditor_watch_sinks(e.a);
+	auditor_commit(e.a);
+	CHECK_INT("its end is told", 1, gate_log_count(&g, "'siem' gets records again"));
+	evidence_end(&e);
+}
+
 /* --- by age --- */
 
 static const struct retention month = {RETENTION_SIGNED, 30, 0};
@@ -415,6 +595,10 @@ int main(void)
 		cmocka_unit_test(what_nobody_signed_stays),
 		cmocka_unit_test(without_a_limit_nothing_goes),
 		cmocka_unit_test(evidence_goes_only_when_it_is_anchored),
+		cmocka_unit_test(evidence_goes_only_when_every_sink_has_it),
+		cmocka_unit_test(a_state_that_is_not_of_this_log_is_not_believed),
+		cmocka_unit_test(how_far_sinks_are_is_told),
+		cmocka_unit_test(a_sink_that_gets_nothing_is_an_alarm),
 		cmocka_unit_test(the_old_go),
 		cmocka_unit_test(a_clock_that_leaps_makes_nothing_old),
 		cmocka_unit_test(a_missing_tile_is_made_again),
