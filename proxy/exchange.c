@@ -385,7 +385,8 @@ static void go_on(struct exchange *x)
 	}
 	if (x->call.body == BODY_REWRITE)
 		intake_begin(x);
-	if ((x->call.body == BODY_JSON || x->call.body == BODY_REWRITE) && x->req.has_body) {
+	if ((x->call.body == BODY_JSON || x->call.body == BODY_REWRITE) && x->req.has_body &&
+	    !x->body_read) {
 		x->state = X_BODY;
 		x->deadline_ms = exchange_upload_deadline(x);
 		front_resume(x);
@@ -401,6 +402,16 @@ void exchange_caller_known(struct exchange *x)
 	go_on(x);
 }
 
+static void look_at_caller(struct exchange *x, bool anew)
+{
+	if (!x->conn->listener->looks_inside || x->worker->check)
+		go_on(x);
+	else if (inside_look(x, anew))
+		x->state = X_CALLER;
+	else
+		exchange_caller_known(x);
+}
+
 void exchange_head(struct exchange *x, const struct raw_head *raw)
 {
 	bool readable;
@@ -410,15 +421,11 @@ void exchange_head(struct exchange *x, const struct raw_head *raw)
 	x->upload_over = !x->req.has_body;
 	if (!readable)
 		refuse_head(x);
-	else if (!x->conn->listener->looks_inside || x->worker->check)
-		go_on(x);
-	else if (inside_look(x))
-		x->state = X_CALLER;
 	else
-		exchange_caller_known(x);
+		look_at_caller(x, false);
 }
 
-/* The caller is known and the body is there; all else is looked at and judged anew. */
+/* The body is there; all else is looked at and judged anew, from where the caller runs on. */
 void exchange_again(struct exchange *x)
 {
 	quota_let_go(x);
@@ -432,10 +439,7 @@ void exchange_again(struct exchange *x)
 	x->receipt[0] = '\0';
 	x->deadline_ms = 0;
 	x->state = X_HEAD;
-	if (caller_refused(x))
-		refuse_head(x);
-	else
-		exchange_advance(x);
+	look_at_caller(x, true);
 }
 
 /* --- the body --- */
@@ -530,6 +534,7 @@ void exchange_upload_end(struct exchange *x)
 			intake_collect_end(x);
 			break;
 		}
+		x->body_read = true;
 		x->req.body = buf_span(&x->body);
 		h = hash_of(x->req.body);
 		hash_hex(&h, x->body_sha256);

@@ -504,12 +504,12 @@ static struct look_inside *new_look(struct conn *c)
 	return l;
 }
 
-bool inside_look(struct exchange *x)
+bool inside_look(struct exchange *x, bool anew)
 {
 	struct conn *c = x->conn;
 	struct look_inside *l;
 
-	if (!c->listener->looks_inside || x->worker->check || !is_due(x))
+	if (!c->listener->looks_inside || x->worker->check || !(anew || is_due(x)))
 		return false;
 	if (!conf_is_tcp(c->listener) && (c->who.pid <= 1 || c->peer_gone)) {
 		know(c, inside_unknown(c->peer_gone ? "the process that connected has ended"

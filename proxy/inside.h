@@ -1,6 +1,6 @@
 /*
  * inside.h - which container a caller runs in: looked at before its first request is
- * judged, and again when that is a while ago.
+ * judged, and again when that is a while ago, or it was held for an operator's yes.
  *
  * On a unix socket: the resolver reads the control groups of the process that connected, the
  * engine says what the container of that id is and which process is its first, and
@@ -55,9 +55,9 @@ struct inside *inside_of(const struct caller_call *call);
 
 /*
  * The head of a request has come.  True: it waits until exchange_caller_known() is called for it;
- * false: what is known counts.
+ * false: what is known counts.  anew: however short a while ago that was found out.
  */
-bool inside_look(struct exchange *x);
+bool inside_look(struct exchange *x, bool anew);
 void inside_begin(struct conn *c); /* it was just accepted; in a check: what the facts file says */
 void inside_end(struct conn *c);   /* it is over */
 void inside_give_up(struct conn *c); /* nobody waits for it any more */

@@ -195,6 +195,7 @@ struct exchange {
 	bool waits_receipt;
 	bool known;       /* BODY_REWRITE: what is judged has come */
 	bool intake_over; /* ... and all of it */
+	bool body_read;   /* BODY_JSON: it is there, and hashed */
 	bool upload_sent; /* ... and all of it has been sent */
 	struct buf body;  /* inspected request body; BODY_REWRITE: what is to be sent */
 	uint64_t drained;
