@@ -31,10 +31,10 @@ static bool make_room(struct rejudging *r)
 	size_t size = r->todo_size ? 2 * r->todo_size : TODO_FIRST;
 	struct rejudged_id *more;
 
-	if (r->todo_count < r->todo_size)
-		return true;
 	if (r->todo_count >= REJUDGE_MAX)
 		return false;
+	if (r->todo_count < r->todo_size)
+		return true;
 	more = reallocarray(r->todo, size, sizeof(*more));
 	if (!more)
 		return false;

@@ -3,6 +3,7 @@
 #include "tests/unit/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- weighing --- */
@@ -194,12 +195,29 @@ static void chooses_profiles(void **state)
 	engine_close(rules);
 }
 
+/* The engine says how many there are. */
+static void only_so_many_wait(void **state)
+{
+	struct proxy_conf conf = {.backend_count = 1};
+	struct worker w = {.conf = &conf};
+	struct rejudging r = {.worker = &w};
+	struct look one = {.of = &r};
+
+	(void)state;
+	for (int i = 0; i < REJUDGE_MAX + 5; i++)
+		rejudging_ended(&r, &one, FINDING_UNKNOWN, true);
+	CHECK_INT("wait", REJUDGE_MAX, r.todo_count);
+	CHECK_INT("were left out", 5, r.tally.left_out);
+	free(r.todo);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weighs),
 		cmocka_unit_test(knows_trouble),
 		cmocka_unit_test(chooses_profiles),
+		cmocka_unit_test(only_so_many_wait),
 	};
 
 	jv_init();
