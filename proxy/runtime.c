@@ -7,7 +7,7 @@
 
 /* What a row says, in the words of the configuration; it lives as long as a connection needs it. */
 struct runtime_entry {
-	struct listener listener;
+	struct listener listener; /* first */
 	struct conf_listener conf;
 	struct conf_identity who;
 	struct runtime_row row;
@@ -100,14 +100,18 @@ void runtime_wind_down(struct worker *w)
 		stop_listening(e);
 }
 
-/* An exchange may outlive its connection, and was begun before the end then. */
+/*
+ * What an exchange has of the entry it has through its connection, which is counted by itself.  One
+ * that has outlived its connection may have copies of names in its call; it was begun before the
+ * end.
+ */
 static bool is_in_use(const struct worker *w, const struct runtime_entry *e)
 {
 	for (const struct conn *c = w->conns; c; c = c->next)
 		if (c->listener == &e->conf)
 			return true;
 	for (const struct exchange *x = w->exchanges; x; x = x->next)
-		if (x->started_ms <= e->ended_ms)
+		if (!x->conn && x->started_ms <= e->ended_ms)
 			return true;
 	return false;
 }
