@@ -1,5 +1,6 @@
 #include "proxy/tls_server.h"
 
+#include "gate/base/auto.h"
 #include "gate/base/clock.h"
 
 #include <gnutls/gnutls.h>
@@ -29,7 +30,8 @@ struct tls_server {
 struct tls_session {
 	const struct tls_server *server;
 	gnutls_session_t session;
-	enum tls_fault refused; /* what the verification found */
+	enum tls_fault refused;    /* what the verification found */
+	struct certificate *shown; /* that it found genuine, until it is taken */
 	char why[WHY_MAX];
 };
 
@@ -245,6 +247,20 @@ static bool is_too_old(int64_t until)
 	return (uint64_t)until < clock_unix_ns() / 1000000000;
 }
 
+/* One that cannot be read is none that was not shown: nobody is let in with it. */
+static int keep_genuine(struct tls_session *s, const gnutls_datum_t *der)
+{
+	struct err err = {0};
+
+	certificate_free(s->shown);
+	s->shown = certificate_read((struct span){(const char *)der->data, der->size}, &err);
+	if (s->shown)
+		return 0;
+	s->refused = TLS_BAD_CERTIFICATE;
+	snprintf(s->why, sizeof(s->why), "%.*s", WHY_MAX - 1, err.msg);
+	return -1;
+}
+
 /* Anything but 0 ends the handshake. */
 static int verify(gnutls_session_t session)
 {
@@ -272,7 +288,7 @@ static int verify(gnutls_session_t session)
 		return -1;
 	}
 	if (s->refused == TLS_FINE)
-		return 0;
+		return keep_genuine(s, &shown[0]);
 	say_status(s, status);
 	return -1;
 }
@@ -309,6 +325,7 @@ void tls_session_close(struct tls_session *s)
 	if (!s)
 		return;
 	gnutls_deinit(s->session);
+	certificate_free(s->shown);
 	free(s);
 }
 
@@ -379,7 +396,12 @@ const char *tls_session_why(const struct tls_session *s)
 	return s->why;
 }
 
-struct certificate *tls_session_certificate(const struct tls_session *s)
+struct certificate *tls_session_genuine(struct tls_session *s)
+{
+	return take_ptr(s->shown);
+}
+
+struct certificate *tls_session_shown(const struct tls_session *s)
 {
 	struct err ignored = {0};
 	unsigned count = 0;

@@ -7,7 +7,8 @@
  *
  * With authorities (`ca`) clients must show a certificate that one of them issued, for
  * clients, that is in force and on no revocation list; `optional` lets those in that
- * show none, never those that show a bad one.  There is no OCSP.
+ * show none, never those that show a bad one, or one that cannot be read (certificate.h).  There is
+ * no OCSP.
  */
 #ifndef PROXY_TLS_SERVER_H
 #define PROXY_TLS_SERVER_H
@@ -78,8 +79,11 @@ enum tls_fault tls_handshake(struct tls_session *s);
 /* What failed, in more words; lives as long as the session. */
 const char *tls_session_why(const struct tls_session *s);
 
-/* What the client showed, genuine or not; NULL: none, or an unreadable one.  The caller's. */
-struct certificate *tls_session_certificate(const struct tls_session *s);
+/* After the handshake: what the client showed, which is genuine then; NULL: none.  The caller's. */
+struct certificate *tls_session_genuine(struct tls_session *s);
+
+/* What it showed, genuine or not; NULL: none, or an unreadable one.  The caller's. */
+struct certificate *tls_session_shown(const struct tls_session *s);
 
 /* TLS_FINE: *ret_len bytes are there. */
 enum tls_fault tls_receive(struct tls_session *s, void *to, size_t max, size_t *ret_len);

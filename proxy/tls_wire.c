@@ -25,6 +25,7 @@
 #define PIECE       16384 /* bytes of one record */
 #define TURN_PIECES 8     /* moved in one go, in one direction */
 #define LINGER_MS   2000  /* for what we said last to arrive, before the connection is closed */
+#define REST_TIMES  10    /* body_ms: for a caller to take the rest, once its connection is over */
 #define ALL_EVENTS  (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 enum wire_state {
@@ -43,7 +44,7 @@ struct tls_wire {
 	enum wire_state state;
 	int fd, inner_fd;
 	char address[CONNECTION_ADDRESS_MAX];
-	uint64_t since_ms;       /* of the state */
+	uint64_t since_ms;       /* of the state; WIRE_OPEN: when its connection was gone */
 	struct buf pending;      /* plain bytes that the gate did not take yet: of one record */
 	bool up_over, down_over; /* nothing more goes that way */
 	bool sending;            /* the session holds bytes that the network did not take */
@@ -270,7 +271,7 @@ static void wire_refuse(struct tls_wire *t, enum tls_fault fault)
 
 	metrics_add(t->worker->conf->metrics, metric_of(fault), 1);
 	if (t->heard) {
-		shown = tls_session_certificate(t->session);
+		shown = tls_session_shown(t->session);
 		h.shown = shown ? certificate_names(shown) : NULL;
 		trail_handshake(t->worker, &h);
 		log_often(&refused, "listener %s: %s: %s%s%s", h.listener, t->address,
@@ -404,12 +405,13 @@ void tls_wire_join(struct tls_wire *t, struct conn *c)
 	memcpy(c->address, t->address, sizeof(c->address));
 	if (c->listener->looks_inside)
 		connection_own_address(t->fd, c->own_address);
-	c->certificate = tls_session_certificate(t->session);
+	c->certificate = tls_session_genuine(t->session);
 }
 
 void tls_wire_leave(struct tls_wire *t)
 {
 	t->conn = NULL;
+	t->since_ms = t->worker->loop.now_ms;
 }
 
 bool tls_wire_has_input(const struct tls_wire *t)
@@ -419,16 +421,33 @@ bool tls_wire_has_input(const struct tls_wire *t)
 	return buf_len(&t->pending) || recv(t->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+/* Of a connection that is there the worker itself has the time. */
+static void wire_tick(struct tls_wire *t)
+{
+	const struct conf_limits *limits = &t->worker->conf->limits;
+	uint64_t passed = t->worker->loop.now_ms - t->since_ms;
+
+	switch (t->state) {
+	case WIRE_SHAKING:
+		if (passed > limits->head_ms)
+			wire_refuse(t, TLS_LATE);
+		break;
+	case WIRE_OPEN:
+		if (!t->conn && passed > (uint64_t)REST_TIMES * limits->body_ms)
+			wire_end(t);
+		break;
+	case WIRE_LINGERING:
+		if (passed > LINGER_MS)
+			wire_end(t);
+		break;
+	}
+}
+
 void tls_wire_tick(struct worker *w)
 {
 	for (struct tls_wire *t = w->wires, *next; t; t = next) {
-		uint64_t idle = w->loop.now_ms - t->since_ms;
-
 		next = t->next;
-		if (t->state == WIRE_SHAKING && idle > w->conf->limits.head_ms)
-			wire_refuse(t, TLS_LATE);
-		else if (t->state == WIRE_LINGERING && idle > LINGER_MS)
-			wire_end(t);
+		wire_tick(t);
 	}
 }
 

@@ -104,6 +104,7 @@ def make(folder, uid=None):
     ca.issue("alice", ["alice"])
     ca.issue("ci", [], ["dns:CI.example", "uri:spiffe://example/ci", "email:ci@Example.org"])
     ca.issue("unknown", ["mallory"])
+    ca.issue("wordy", ["mallory"], [f"uri:https://example.org/{n}/" + "a" * 450 for n in range(20)])
     ca.issue("two", ["alice", "alice"])
     ca.issue("expired", ["alice"], begins=-30, ends=-1)
     ca.issue("early", ["alice"], begins=2)
