@@ -81,7 +81,8 @@ struct record {
 	const char *verdict, *would, *mode, *reason, *rule;
 	const char *approval_id; /* of the question to an operator; NULL or "": there is none */
 	const char *approval_by; /* who has answered it: "uid 1000, uid 1001" */
-	const char *judged;      /* the profile's own answer; "" if it was not asked */
+	const char *override_mode, *override_ticket; /* an operator's word above the profile */
+	const char *judged; /* the profile's own answer; "" if it was not asked */
 	const char *profile, *profile_sha256;
 	/* JSON texts; empty leaves them out */
 	struct span facts, violations, changes, warnings, exceptions;

@@ -73,9 +73,22 @@ static void add_items(struct report *r, const struct fields *f)
 	}
 }
 
+/* What an operator had set to warn only; by itself a mode of the profile's own is no such thing. */
+static void add_override(struct report *r, const struct fields *f, bool allowed)
+{
+	const struct jv *o = jv_get(&f->tree, "override");
+	char text[REPORT_NAME];
+
+	if (!o || o->kind != JV_OBJECT)
+		return;
+	snprintf(text, sizeof(text), "%.50s, %.60s", f->profile, jv_str(o, "ticket", "no ticket"));
+	tally(r, TALLY_OVERRIDES, text, allowed);
+}
+
 static void add_decision(struct report *r, const struct fields *f)
 {
 	bool allowed = strcmp(f->verdict, "allow") == 0;
+	const char *would = jv_str(&f->tree, "would", f->verdict);
 	uint64_t bucket = (f->t_ns - r->buckets_from_ns) / r->bucket_ns;
 
 	*(allowed ? &r->allowed : &r->refused) += 1;
@@ -91,6 +104,8 @@ static void add_decision(struct report *r, const struct fields *f)
 	tally(r, TALLY_RULES, *f->rule ? f->rule : "(none)", allowed);
 	if (!allowed)
 		tally(r, TALLY_REASONS, *f->reason ? f->reason : "(none)", false);
+	if (!allowed || strcmp(would, "allow") != 0)
+		add_override(r, f, allowed);
 	add_items(r, f);
 }
 

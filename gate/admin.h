@@ -150,7 +150,8 @@ enum admin_ask {
 	ASK_REMOVE,   /* by row.name */
 	ASK_CLEAR,    /* what a gate before left at row.path */
 	ASK_ROLLBACK, /* to the generation that begins as row.name says; else as ASK_RELOAD */
-	ASK_OWNER     /* answered with text: whose owner the name in row.path means */
+	ASK_OWNER,    /* answered with text: whose owner the name in row.path means */
+	ASK_PROFILE   /* is that of row.profile loaded? */
 };
 
 /* From the process, behind the tag 'q'. */

@@ -13,13 +13,16 @@
 
 #include <string.h>
 
+int admin_emergency_keep(struct admin *a, const struct emergency_view *view, struct err *err)
+{
+	return a->conf->state < 0 ? 0 : emergency_state_write(a->conf->state, view, err);
+}
+
 /* Without a folder nothing can be kept, which is no error. */
 static bool keep(struct admin *a, const struct emergency_view *view, struct err *err)
 {
-	if (a->conf->state < 0)
-		return false;
-	if (emergency_state_write(a->conf->state, view, err) == 0)
-		return true;
+	if (admin_emergency_keep(a, view, err) == 0)
+		return a->conf->state >= 0;
 	log_line("what is under quarantine cannot be kept over a restart: %s", err->msg);
 	return false;
 }
@@ -43,6 +46,10 @@ void admin_emergency_open(struct admin *a)
 	for (size_t i = 0; i < a->emergency.owner_count; i++)
 		log_line("%s is under quarantine, ticket %s", a->emergency.owners[i].owner,
 			 a->emergency.owners[i].ticket);
+	for (size_t i = 0; i < a->emergency.mode_count; i++)
+		if (emergency_mode_holds(&a->emergency.modes[i]))
+			log_line("profile %s ONLY WARNS, ticket %s", a->emergency.modes[i].profile,
+				 a->emergency.modes[i].ticket);
 }
 
 /* --- what is shown --- */

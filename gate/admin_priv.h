@@ -43,6 +43,7 @@ struct admin_use {
 		wait_ms;        /* approvals.wait: what is known; until when. 0: it does not wait */
 	struct admin_kept kept; /* the listener that it is about */
 	char owner[EMERGENCY_OWNER_MAX + 1]; /* ... or whose quarantine; "" */
+	char profile[RUNTIME_NAME_MAX + 1];  /* ... or which is to warn only; "" */
 	char note[160];                      /* for its records, or "" */
 	bool owner_known;                    /* somebody has that owner now */
 	enum admin_answer answer;
@@ -83,8 +84,15 @@ void admin_decide(struct admin_use *u, enum admin_answer how, const char *note);
 /* It has been done, or why not; u->text says more.  The outcome goes on record, then the answer. */
 void admin_finish(struct admin_use *u, enum admin_answer how);
 
-/* Records that a listener has ended, or is there again, without anybody having asked. */
-void admin_note(struct admin *a, const char *op, const struct runtime_row *row, const char *text);
+/* What has ended, or is there again, without anybody having asked, goes on record. */
+struct admin_noted {
+	const char *op, *kind, *name, *text;
+	struct span facts; /* JSON text */
+};
+
+void admin_note(struct admin *a, const struct admin_noted *what);
+void admin_note_row(struct admin *a, const char *op, const struct runtime_row *row,
+		    const char *text);
 
 /* --- admin_emergency.c --- */
 
@@ -94,9 +102,19 @@ void admin_note(struct admin *a, const char *op, const struct runtime_row *row, 
  */
 void admin_emergency_open(struct admin *a);
 
+/* 0 also where nothing can be kept, for want of a folder. */
+int admin_emergency_keep(struct admin *a, const struct emergency_view *view, struct err *err);
+
 void admin_begin_quarantine(struct admin_use *u);
 void admin_begin_quarantine_release(struct admin_use *u);
 void admin_begin_quarantine_list(struct admin_use *u);
+
+/* --- admin_modes.c --- */
+
+void admin_begin_mode_warn(struct admin_use *u);
+void admin_begin_mode_enforce(struct admin_use *u);
+void admin_begin_mode_list(struct admin_use *u);
+void admin_modes_tick(struct admin *a);
 
 /* --- admin_verbs.c --- */
 

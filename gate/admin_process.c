@@ -162,6 +162,10 @@ static void fill_record(const struct admin_use *u, struct record *r)
 		r->object_kind = "owner";
 		r->object_name = u->owner;
 	}
+	if (*u->profile) {
+		r->object_kind = "profile";
+		r->object_name = u->profile;
+	}
 	if (u->req.verb == VERB_approvals_allow || u->req.verb == VERB_approvals_deny)
 		r->approval_id = admin_arg(&u->req, "id")->text;
 	if (u->own)
@@ -286,24 +290,31 @@ void admin_decide(struct admin_use *u, enum admin_answer how, const char *note)
 		without_log(u);
 }
 
-void admin_note(struct admin *a, const char *op, const struct runtime_row *row, const char *text)
+void admin_note(struct admin *a, const struct admin_noted *what)
 {
 	char id[UUID_TEXT_LEN + 1];
 	struct record r = {.type = RECORD_ADMIN,
 			   .id = id,
-			   .op = op,
-			   .object_kind = "listener",
-			   .object_name = row->name,
+			   .op = what->op,
+			   .object_kind = what->kind,
+			   .object_name = what->name,
 			   .status = "ok",
-			   .text = text};
+			   .text = what->text,
+			   .facts = what->facts};
+
+	uuid_make(id);
+	if (audit_tell(a->audit, &r) < 0)
+		log_line("%s of %s could not be recorded", what->op, what->name);
+}
+
+void admin_note_row(struct admin *a, const char *op, const struct runtime_row *row,
+		    const char *text)
+{
 	struct buf facts;
 
 	buf_init(&facts, ARGUMENTS_MAX);
 	put_row(&facts, row);
-	r.facts = buf_span(&facts);
-	uuid_make(id);
-	if (audit_tell(a->audit, &r) < 0)
-		log_line("%s of %s could not be recorded", op, row->name);
+	admin_note(a, &(struct admin_noted){op, "listener", row->name, text, buf_span(&facts)});
 	buf_fini(&facts);
 }
 
@@ -667,6 +678,8 @@ static void turn(struct admin *a)
 		return;
 	a->tick_ms = a->loop.now_ms + TICK_MS;
 	admin_approvals_tick(a);
+	if (a->ready) /* so that the end of one finds a log to stand in */
+		admin_modes_tick(a);
 	look_at_deadlines(a);
 }
 

@@ -92,6 +92,14 @@ static void find_owner(const struct serve *s, const char *name, struct admin_rep
 			reply->owner_is_known = 1;
 }
 
+static bool has_profile(const struct config *c, const char *name)
+{
+	for (size_t i = 0; c->profile_names && c->profile_names[i]; i++)
+		if (strcmp(c->profile_names[i], name) == 0)
+			return true;
+	return false;
+}
+
 void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *reply,
 		 const struct runtime_listener **ret_made, bool *ret_gone)
 {
@@ -105,6 +113,11 @@ void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *repl
 	if (w->ask == ASK_OWNER) {
 		row.path[RUNTIME_PATH_MAX] = '\0';
 		find_owner(s, row.path, reply);
+		return;
+	}
+	if (w->ask == ASK_PROFILE) {
+		row.profile[RUNTIME_NAME_MAX] = '\0';
+		reply->code = has_profile(c, row.profile) ? ADMIN_DONE : ANSWER_profile_missing;
 		return;
 	}
 	/* Its sender reads bytes of callers: nothing in it is taken on trust. */
@@ -158,14 +171,6 @@ const struct runtime_listener *serve_runtime(void *arg, size_t i)
 	return admin_sockets_at(s->sockets, i);
 }
 
-static bool has_profile(const struct config *c, const char *name)
-{
-	for (size_t i = 0; c->profile_names && c->profile_names[i]; i++)
-		if (strcmp(c->profile_names[i], name) == 0)
-			return true;
-	return false;
-}
-
 static void add_listener(struct arena *a, struct jv *list, const struct config *c,
 			 const struct runtime_row *row)
 {
@@ -185,8 +190,26 @@ static void add_listener(struct arena *a, struct jv *list, const struct config *
 	jv_set(a, to, "until", jv_string(arena_strndup(a, until, strlen(until))));
 }
 
+static void add_modes(const struct emergency_view *view, struct arena *a, struct jv *tree)
+{
+	struct jv *list = jv_set(a, tree, "modes", jv_array()), *to;
+
+	for (size_t i = 0; i < view->mode_count && i < EMERGENCY_MODES; i++) {
+		const struct emergency_mode *m = &view->modes[i];
+
+		if (!emergency_mode_holds(m))
+			continue;
+		to = jv_push(a, list, jv_object());
+		jv_set(a, to, "profile", jv_string(m->profile));
+		jv_set(a, to, "mode", jv_string("warn"));
+		jv_set(a, to, "ticket", jv_string(m->ticket));
+		jv_set(a, to, "since", jv_int(m->since));
+		jv_set(a, to, "until", jv_int(m->until));
+	}
+}
+
 /* The view is too large for a stack that serves others as well. */
-static void add_quarantines(const struct serve *s, struct arena *a, struct jv *tree)
+static void add_emergency(const struct serve *s, struct arena *a, struct jv *tree)
 {
 	static struct emergency_view view;
 	struct jv *list = jv_set(a, tree, "quarantines", jv_array()), *to;
@@ -202,6 +225,7 @@ static void add_quarantines(const struct serve *s, struct arena *a, struct jv *t
 		jv_set(a, to, "since", jv_int(q->since));
 		jv_set(a, to, "kill", jv_bool(q->kill != 0));
 	}
+	add_modes(&view, a, tree);
 }
 
 void serve_status_more(void *arg, struct arena *a, struct jv *tree)
@@ -211,7 +235,7 @@ void serve_status_more(void *arg, struct arena *a, struct jv *tree)
 
 	for (size_t i = 0; admin_sockets_at(s->sockets, i); i++)
 		add_listener(a, list, &s->loaded->config, &admin_sockets_at(s->sockets, i)->row);
-	add_quarantines(s, a, tree);
+	add_emergency(s, a, tree);
 	kept = jv_set(a, tree, "kept", jv_array());
 	for (size_t i = s->kept_count; i-- > 0;)
 		jv_push(a, kept, jv_string(s->kept[i].generation));

@@ -331,7 +331,7 @@ void admin_on_ended(struct admin *a, const struct runtime_row *row)
 {
 	struct err err = {0};
 
-	admin_note(a, "listener.end", row, "its lifetime has ended");
+	admin_note_row(a, "listener.end", row, "its lifetime has ended");
 	forget(a, row->name);
 	if (a->conf->state >= 0 && !a->damaged &&
 	    admin_state_write(a->conf->state, &a->state, &err) < 0)

@@ -157,6 +157,15 @@ static void doctor_emergency(struct findings *f)
 			    "%s is under quarantine, ticket %s",
 			    jv_str(&list->items[i], "owner", "?"),
 			    jv_str(&list->items[i], "ticket", "?"));
+	list = jv_get(&status, "modes");
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		finding_add(f, FINDING_WEAK,
+			    "What its rules refuse passes, with a warning on record.",
+			    "sallyport mode PROFILE enforce --ticket TICKET ends it before its "
+			    "time.",
+			    "profile %s only warns for a while, ticket %s",
+			    jv_str(&list->items[i], "profile", "?"),
+			    jv_str(&list->items[i], "ticket", "?"));
 }
 
 static const char *level_name(enum finding_level level)

@@ -23,8 +23,9 @@ static void list_operations(FILE *out)
 static void list_reasons(FILE *out)
 {
 	for (int r = REASON_NONE + 1; r < REASON_COUNT; r++)
-		fprintf(out, "%-20s %d  %s\n%-20s      %s\n", reason_name(r), reason_status(r),
-			reason_what(r), "", reason_hint(r));
+		fprintf(out, "%-20s %d  %s%s\n%-20s      %s\n", reason_name(r), reason_status(r),
+			reason_what(r), reason_is_floor(r) ? " (firm)" : "", "", reason_hint(r));
+	fputs("\n(firm): no 'sallyport mode PROFILE warn' sets it aside.\n", out);
 }
 
 static void list_settings(FILE *out)

@@ -1,6 +1,7 @@
 #include "gate/command.h"
 
 #include "gate/admin_ask.h"
+#include "gate/base/clock.h"
 #include "gate/status_ask.h"
 
 #include <errno.h>
@@ -128,6 +129,8 @@ static void print_status(const struct jv *tree)
 static void print_emergency(const struct jv *tree)
 {
 	const struct jv *list = jv_get(tree, "quarantines"), *kept = jv_get(tree, "kept"), *one;
+	const struct jv *modes = jv_get(tree, "modes");
+	char until[CLOCK_TEXT_MAX];
 
 	for (size_t i = 0; (one = item(kept, i)); i++)
 		if (one->kind == JV_STRING)
@@ -139,6 +142,12 @@ static void print_emergency(const struct jv *tree)
 		printf("QUARANTINE %s, ticket %s%s\n", jv_str(one, "owner", "?"),
 		       jv_str(one, "ticket", "?"),
 		       jv_true(one, "kill") ? ", what it runs is stopped" : "");
+	for (size_t i = 0; (one = item(modes, i)); i++) {
+		clock_format((uint64_t)jv_num(one, "until", 0) * 1000000000, until);
+		printf("WARN ONLY  profile %s until %.19sZ, ticket %s: what its rules refuse "
+		       "passes\n",
+		       jv_str(one, "profile", "?"), until, jv_str(one, "ticket", "?"));
+	}
 }
 
 static int show(const char *socket, const struct args *args, struct arena *a)

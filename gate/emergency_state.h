@@ -1,9 +1,10 @@
 /*
- * emergency_state.h - the file that keeps quarantines over a restart of the gate.
+ * emergency_state.h - the file that keeps over a restart of the gate what is above the rules.
  *
  *	{"version":1,"quarantines":[
  *	{"owner":"agent-7","ticket":"INC-12","since":1790000000,"kill":true}
- *	]}
+ *	],"modes":[
+ *	{"profile":"ci","mode":"warn","ticket":"INC-13","since":1790000000,"until":1790003600}]}
  *
  * It stands beside that of listeners made at run time, and belongs to the admin process.
  */

@@ -115,11 +115,24 @@ static struct jv facts_for(const struct recorded *r, const struct profile *p, st
 	return facts;
 }
 
+/* What an operator had put above that profile, and no other; false: nothing. */
+static bool read_override(const struct recorded *r, const struct profile *p, struct override *ret)
+{
+	const struct jv *o = jv_get(&r->record, "override");
+
+	if (!o || !p || strcmp(profile_name(p), r->profile) != 0 ||
+	    strcmp(jv_str(o, "mode", ""), rule_mode_name(MODE_WARN)) != 0)
+		return false;
+	*ret = (struct override){MODE_WARN, jv_str(o, "ticket", "")};
+	return true;
+}
+
 enum rejudged recorded_judge(const struct recorded *r, struct engine *eng, const struct profile *p,
 			     struct arena *a, struct decision *ret)
 {
 	struct violations refused = {0};
 	struct judgement j = {.engine = eng, .profile = p, .op = r->op, .refused = &refused};
+	struct override override;
 	struct jv facts;
 
 	*ret = (struct decision){0};
@@ -131,8 +144,11 @@ enum rejudged recorded_judge(const struct recorded *r, struct engine *eng, const
 		facts = facts_for(r, p, a);
 		j.facts = &facts;
 	}
+	if (read_override(r, p, &override))
+		j.override = &override;
 	if (decide(&j, a, ret)) {
 		/* The verdict says it, too. */
 	}
+	ret->override = NULL; /* it does not outlive this */
 	return REJUDGED;
 }

@@ -14,9 +14,10 @@ static void deny(struct decision *ret, enum reason reason, const char *rule, con
 /* A rule that fails or runs out has not allowed. */
 static void judge(const struct judgement *j, struct arena *a, struct decision *ret)
 {
+	const struct matter what = {j->profile, j->facts, j->override};
 	struct err err = {0};
 
-	if (engine_judge(j->engine, j->profile, j->facts, a, ret, &err) == 0)
+	if (engine_judge_under(j->engine, &what, a, ret, &err) == 0)
 		return;
 	ret->verdict = VERDICT_DENY;
 	if (!ret->violations.count)
@@ -35,6 +36,7 @@ static void approve(struct decision *ret)
 bool decide(const struct judgement *j, struct arena *a, struct decision *ret)
 {
 	ret->verdict = ret->would = VERDICT_DENY;
+	ret->override = NULL;
 	ret->profile = j->profile ? profile_name(j->profile) : "";
 	ret->profile_hash = j->profile ? profile_hash(j->profile) : "";
 	if (j->refused->count) {

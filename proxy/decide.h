@@ -15,8 +15,9 @@ struct judgement {
 	struct engine *engine;
 	const struct profile *profile; /* NULL: denied */
 	enum operation op;
-	const struct jv *facts;     /* what rules see; NULL when the grant is plain */
-	struct violations *refused; /* canonical refusals; any denies */
+	const struct jv *facts;          /* what rules see; NULL when the grant is plain */
+	struct violations *refused;      /* canonical refusals; any denies */
+	const struct override *override; /* what an operator has put above the profile; or NULL */
 	/* Where the rules want a person's yes: whether there is one.  NULL: nobody can be asked. */
 	bool (*approved)(void *arg, const struct decision *d);
 	void *approved_arg;

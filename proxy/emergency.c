@@ -150,6 +150,65 @@ void emergency_end(struct emergency_view *view, const char *owner)
 	memset(&view->owners[view->owner_count], 0, sizeof(*q));
 }
 
+/* --- profiles that only warn --- */
+
+static struct emergency_mode *find_mode(struct emergency_view *view, const char *profile)
+{
+	for (size_t i = 0; i < view->mode_count && i < EMERGENCY_MODES; i++)
+		if (strcmp(view->modes[i].profile, profile) == 0)
+			return &view->modes[i];
+	return NULL;
+}
+
+bool emergency_mode_holds(const struct emergency_mode *m)
+{
+	int64_t now = (int64_t)(clock_unix_ns() / 1000000000);
+
+	return now >= m->since && now < m->until && clock_boot_ms() < m->ends_ms;
+}
+
+const struct emergency_mode *emergency_mode(const struct emergency_view *view, const char *profile)
+{
+	for (size_t i = 0; i < view->mode_count && i < EMERGENCY_MODES; i++) {
+		const struct emergency_mode *m = &view->modes[i];
+
+		if (strncmp(m->profile, profile, EMERGENCY_PROFILE_MAX + 1) == 0)
+			return emergency_mode_holds(m) ? m : NULL;
+	}
+	return NULL;
+}
+
+struct emergency_mode *emergency_mode_begin(struct emergency_view *view, const char *profile,
+					    const char *ticket, uint64_t seconds)
+{
+	struct emergency_mode *m = find_mode(view, profile);
+
+	if (!emergency_is_word(profile, strlen(profile), EMERGENCY_PROFILE_MAX) ||
+	    !emergency_is_word(ticket, strlen(ticket), EMERGENCY_TICKET_MAX) || !seconds ||
+	    seconds > EMERGENCY_MODE_MAX_S || (!m && view->mode_count == EMERGENCY_MODES))
+		return NULL;
+	if (!m)
+		m = &view->modes[view->mode_count++];
+	memset(m, 0, sizeof(*m));
+	m->since = (int64_t)(clock_unix_ns() / 1000000000);
+	m->until = m->since + (int64_t)seconds;
+	m->ends_ms = clock_boot_ms() + seconds * 1000;
+	snprintf(m->profile, sizeof(m->profile), "%s", profile);
+	snprintf(m->ticket, sizeof(m->ticket), "%s", ticket);
+	return m;
+}
+
+void emergency_mode_end(struct emergency_view *view, const char *profile)
+{
+	struct emergency_mode *m = find_mode(view, profile);
+
+	if (!m)
+		return;
+	view->mode_count--;
+	memmove(m, m + 1, (size_t)(&view->modes[view->mode_count] - m) * sizeof(*m));
+	memset(&view->modes[view->mode_count], 0, sizeof(*m));
+}
+
 bool emergency_is_word(const char *text, size_t len, size_t most)
 {
 	static const char more[] = "._-@#/:+";

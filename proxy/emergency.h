@@ -1,6 +1,6 @@
 /*
  * emergency.h - what an operator has put above the rules for a while, shared by all
- * processes: whose every request is refused (quarantine).
+ * processes: whose every request is refused (quarantine), and which profiles only warn.
  *
  * One table in memory that is made before processes are forked, so that it outlives each
  * of them, and reloads.  The admin process alone writes it, and keeps a file of it over
@@ -31,12 +31,28 @@ struct quarantine {
 	char ticket[EMERGENCY_TICKET_MAX + 1];
 };
 
+#define EMERGENCY_MODES       32 /* profiles that only warn, at once */
+#define EMERGENCY_PROFILE_MAX 64
+#define EMERGENCY_MODE_MAX_S  86400 /* no longer than that at once */
+
+/*
+ * A profile that only warns (struct override), until the first of two clocks says so: who sets
+ * the host's clock back prolongs nothing.
+ */
+struct emergency_mode {
+	uint64_t ends_ms;     /* on clock_boot_ms() */
+	int64_t since, until; /* seconds since 1970; until is the first in which it does not hold */
+	char profile[EMERGENCY_PROFILE_MAX + 1];
+	char ticket[EMERGENCY_TICKET_MAX + 1];
+};
+
 /* Zeroed memory knows nothing, so refuses. */
 struct emergency_view {
 	uint64_t turn; /* 0: nothing is known */
 	uint64_t last_id;
-	size_t owner_count;
+	size_t owner_count, mode_count;
 	struct quarantine owners[EMERGENCY_OWNERS];
+	struct emergency_mode modes[EMERGENCY_MODES];
 };
 
 struct emergency;
@@ -63,6 +79,18 @@ const struct quarantine *emergency_quarantine(const struct emergency_view *view,
 struct quarantine *emergency_begin(struct emergency_view *view, const char *owner,
 				   const char *ticket, bool kill);
 void emergency_end(struct emergency_view *view, const char *owner);
+
+/* NULL: none was set for this profile, as far as this view knows, or it has ended. */
+const struct emergency_mode *emergency_mode(const struct emergency_view *view, const char *profile);
+bool emergency_mode_holds(const struct emergency_mode *m);
+
+/*
+ * Sets one, or sets that of the same profile anew.  seconds: from now; 1 to EMERGENCY_MODE_MAX_S.
+ * NULL: there are too many, or something is not what it should be.
+ */
+struct emergency_mode *emergency_mode_begin(struct emergency_view *view, const char *profile,
+					    const char *ticket, uint64_t seconds);
+void emergency_mode_end(struct emergency_view *view, const char *profile);
 
 /* Letters, digits and . _ - @ # / : + of at most that many bytes, at least one. */
 bool emergency_is_word(const char *text, size_t len, size_t most);

@@ -385,6 +385,7 @@ void exchange_judge(struct exchange *x)
 	}
 	if (is_out_of_reach(x))
 		return;
+	j.override = override_of(x->worker, x->profile, x->arena);
 	x->permitted = decide(&j, x->arena, &x->decision);
 	judge_name_fields(x);
 	if (!x->permitted && asking_begin(x))

@@ -260,6 +260,7 @@ static bool judge(struct look *l)
 	read_level(l);
 	quota_runs_already(x);
 	judge_make_facts(x);
+	j.override = override_of(l->of->worker, x->profile, x->arena);
 	permitted = !arena_spent(x->arena) && decide(&j, x->arena, &x->decision);
 	judge_name_fields(x);
 	return judged(l, permitted, !permitted && rejudge_is_trouble(&x->decision.violations));

@@ -67,7 +67,8 @@ static bool still_allowed(const struct exchange *x, const struct profile *p, str
 					.profile = p,
 					.op = x->call.op,
 					.facts = x->has_facts ? &x->facts : NULL,
-					.refused = none};
+					.refused = none,
+					.override = override_of(x->worker, p, x->arena)};
 
 	return none && d && shows_the_same(x, p) && decide(&again, x->arena, d);
 }

@@ -193,6 +193,8 @@ static void fill_judged(const struct exchange *x, struct record *r, struct arena
 	r->approval_by = asking_by(x);
 	r->judged = d->judged ? verdict_name(d->said) : "";
 	r->mode = d->mode != MODE_ENFORCE ? rule_mode_name(d->mode) : "";
+	r->override_mode = d->override ? rule_mode_name(d->override->mode) : "";
+	r->override_ticket = d->override ? d->override->ticket : "";
 	r->reason = reason_of_end(x);
 	r->rule = d->violations.count ? d->violations.list[0].rule : d->rule;
 	r->profile = d->profile;
@@ -249,6 +251,7 @@ static void count(const struct exchange *x)
 	metrics_decision(m, x->decision.profile ? x->decision.profile : "",
 			 operation_name(x->call.op), verdict_name(x->decision.verdict),
 			 reason_of_end(x));
+	metrics_add(m, METRIC_overridden, x->permitted && override_let_pass(&x->decision));
 	metrics_add(m, METRIC_bytes_in, x->bytes_in);
 	metrics_add(m, METRIC_bytes_out, x->bytes_out);
 	metrics_add(m, METRIC_streams, x->upgrade != NULL);

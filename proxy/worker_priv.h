@@ -342,6 +342,10 @@ bool quarantine_holds(const struct exchange *x); /* by now; nothing is said */
 void quarantine_blame(struct violation *v, const struct quarantine *q, struct arena *a);
 void quarantine_tick(struct worker *w); /* ends connections */
 
+/* override.c: what an operator has put above the modes of a profile; NULL: nothing */
+const struct override *override_of(struct worker *w, const struct profile *p, struct arena *a);
+bool override_let_pass(const struct decision *d); /* what the profile would refuse, or ask for */
+
 /* runtime.c */
 int runtime_inherit(struct worker *w, struct err *err);
 int runtime_add(struct worker *w, const struct runtime_row *row, int fd, struct err *err);

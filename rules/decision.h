@@ -39,6 +39,15 @@ struct exception_use {
 	const char *owner, *ticket, *expires;
 };
 
+/*
+ * An operator's word above a profile, for a while: what it enforces is judged in that mode.
+ * Never what floor.def lists, what asks a person, nor what has a mode of its own.
+ */
+struct override {
+	enum rule_mode mode;
+	const char *ticket; /* where it is written down why */
+};
+
 #define EXCEPTION_USES_MAX 16 /* one more is no exception: its use could not be recorded */
 
 struct decision {
@@ -57,6 +66,7 @@ struct decision {
 	size_t change_count;
 	struct exception_use excepted[EXCEPTION_USES_MAX];
 	size_t excepted_count;
+	const struct override *override; /* it was judged under; NULL: none */
 };
 
 #endif

@@ -203,6 +203,16 @@ int engine_judge(struct engine *eng, const struct profile *p, const struct jv *f
 		 struct arena *a, struct decision *ret, struct err *err)
 	__attribute__((warn_unused_result));
 
+/* The same, with what an operator has put above the profile's modes (NULL: nothing). */
+struct matter {
+	const struct profile *profile;
+	const struct jv *facts;
+	const struct override *override;
+};
+
+int engine_judge_under(struct engine *eng, const struct matter *what, struct arena *a,
+		       struct decision *ret, struct err *err) __attribute__((warn_unused_result));
+
 /* Whether every name in an object of facts is one that facts can have; ERR_CONFIG names one that is
  * not. */
 int engine_check_facts(const struct jv *facts, struct err *err);

@@ -107,7 +107,8 @@ struct judging {
 	const struct jv *facts;
 	struct arena *arena;
 	enum operation op;
-	bool closed; /* the profile does not grant op */
+	bool closed;                     /* the profile does not grant op */
+	const struct override *override; /* above the profile's modes; NULL: none */
 
 	const struct item *item; /* what runs now; NULL for hardening */
 	struct decision *decision;
@@ -183,7 +184,9 @@ int saying_refuse_update(lua_State *lua);
 /* Whether a value that a rule returned is one of those that mean something: nil, or deny(...). */
 bool saying_is_verdict(lua_State *lua, int index);
 
-enum rule_mode judging_mode(const struct judging *call, const struct item *it);
+/* The mode in which it judges, for what it says of this reason; ask: it wants a person's yes. */
+enum rule_mode judging_mode(const struct judging *call, const struct item *it, enum reason r,
+			    bool ask);
 
 /* --- judge.c --- */
 

@@ -62,14 +62,31 @@ static void run_item(lua_State *lua, struct judging *call, const struct item *it
 		t->outcome = OUTCOME_WARNED;
 }
 
-enum rule_mode judging_mode(const struct judging *call, const struct item *it)
+/* Who wrote the rules said for this one alone how it judges. */
+static bool has_its_mode(const struct judging *call, const struct item *it)
 {
+	return it->has_mode ||
+	       (it->is_check && jv_get(jv_get(&call->profile->settings, "modes"), it->name));
+}
+
+/* Whether an operator's word can set it aside: who may operate is not who may approve. */
+static bool is_firm(const struct judging *call, const struct item *it, enum reason r, bool ask)
+{
+	return ask || reason_is_floor(r) || has_its_mode(call, it);
+}
+
+enum rule_mode judging_mode(const struct judging *call, const struct item *it, enum reason r,
+			    bool ask)
+{
+	enum rule_mode own = it->has_mode   ? it->mode
+			     : it->is_check ? (enum rule_mode)call->profile->check_modes[it->index]
+					    : call->profile->mode;
+
 	if (call->alone)
 		return MODE_ENFORCE;
-	if (it->has_mode)
-		return it->mode;
-	return it->is_check ? (enum rule_mode)call->profile->check_modes[it->index]
-			    : call->profile->mode;
+	if (own != MODE_ENFORCE || !call->override || is_firm(call, it, r, ask))
+		return own;
+	return call->override->mode;
 }
 
 static bool is_update(const struct item *it)
@@ -221,7 +238,9 @@ static void begin(struct judging *call)
 	struct decision *d = call->decision;
 
 	d->verdict = d->would = VERDICT_DENY;
-	d->mode = call->profile->mode;
+	d->override = call->override;
+	d->mode = call->override && call->profile->mode == MODE_ENFORCE ? call->override->mode
+									: call->profile->mode;
 	d->profile = call->profile->name;
 	d->profile_hash = call->profile->hash;
 	d->rule = "";
@@ -288,7 +307,8 @@ static bool is_enforced(const struct engine *eng, const struct judging *call)
 {
 	for (size_t i = 0; i < eng->check_count; i++)
 		if (is_update(&eng->items[i]))
-			return judging_mode(call, &eng->items[i]) == MODE_ENFORCE;
+			return judging_mode(call, &eng->items[i], REASON_update_looser, false) ==
+			       MODE_ENFORCE;
 	return false;
 }
 
@@ -446,18 +466,25 @@ static int judge_as(struct engine *eng, struct judging *call, struct err *err)
 	return 0;
 }
 
-int engine_judge(struct engine *eng, const struct profile *p, const struct jv *facts,
-		 struct arena *a, struct decision *ret, struct err *err)
+int engine_judge_under(struct engine *eng, const struct matter *what, struct arena *a,
+		       struct decision *ret, struct err *err)
 {
 	struct judging call = {
-		.profile = p,
-		.facts = facts,
+		.profile = what->profile,
+		.facts = what->facts,
+		.override = what->override,
 		.arena = a,
-		.op = operation_of(facts),
+		.op = operation_of(what->facts),
 		.decision = ret,
 	};
 
 	return judge_as(eng, &call, err);
+}
+
+int engine_judge(struct engine *eng, const struct profile *p, const struct jv *facts,
+		 struct arena *a, struct decision *ret, struct err *err)
+{
+	return engine_judge_under(eng, &(struct matter){p, facts, NULL}, a, ret, err);
 }
 
 /* Seven parameters: the contract has them. NOLINTNEXTLINE(readability-function-size) */

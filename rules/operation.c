@@ -108,6 +108,17 @@ const char *reason_hint(enum reason r)
 	return reasons[r].hint;
 }
 
+bool reason_is_floor(enum reason r)
+{
+	static const bool floor[REASON_COUNT] = {
+#define FLOOR(id) [REASON_##id] = true,
+#include "rules/floor.def"
+#undef FLOOR
+	};
+
+	return floor[r];
+}
+
 enum reason reason_find(struct span name)
 {
 	for (size_t i = 1; i < REASON_COUNT; i++)

@@ -65,6 +65,7 @@ const char *reason_name(enum reason r); /* "privileged"; stable, part of the int
 int reason_status(enum reason r);       /* the HTTP status of the refusal */
 const char *reason_what(enum reason r); /* one sentence for people */
 const char *reason_hint(enum reason r); /* what to do, if the rule says nothing better */
+bool reason_is_floor(enum reason r);    /* floor.def: no operator's word sets it aside */
 enum reason reason_find(struct span name);
 
 /*

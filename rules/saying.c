@@ -94,9 +94,9 @@ static void check_options(lua_State *lua, const char *word)
 	}
 }
 
-static enum rule_mode mode_in_force(const struct judging *call)
+static enum rule_mode mode_in_force(const struct judging *call, const struct violation *v, bool ask)
 {
-	return judging_mode(call, call->item);
+	return judging_mode(call, call->item, v->reason, ask);
 }
 
 static void add_warning(struct judging *call, const char *text)
@@ -136,7 +136,7 @@ static void add_violation(struct judging *call, const struct violation *v, bool 
 	call->ask_count += !soft && ask;
 	call->soft_count += soft && !ask;
 	call->soft_ask_count += soft && ask;
-	if (soft && mode_in_force(call) == MODE_WARN)
+	if (soft && mode_in_force(call, v, ask) == MODE_WARN)
 		add_warning(call, *v->text ? v->text : reason_what(v->reason));
 	if (!slot)
 		return;
@@ -179,7 +179,8 @@ static void found(lua_State *lua, struct judging *call, const struct violation *
 		use_exception(lua, call, x, v);
 	else
 		/* What is not known is never softened: nobody could say what the mode lets pass. */
-		add_violation(call, v, !unknown && mode_in_force(call) != MODE_ENFORCE, ask);
+		add_violation(call, v, !unknown && mode_in_force(call, v, ask) != MODE_ENFORCE,
+			      ask);
 }
 
 bool saying_is_verdict(lua_State *lua, int index)

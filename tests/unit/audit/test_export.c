@@ -36,6 +36,13 @@
 #define READ                                                                                       \
 	"\"type\":\"read\",\"id\":\"r\",\"op\":\"container.list\",\"verdict\":\"allow\","          \
 	"\"outcome\":{\"status\":\"ok\",\"http\":200}"
+#define UNANSWERED                                                                                 \
+	"\"type\":\"approval\",\"id\":\"p\",\"of\":\"i\",\"op\":\"container.create\",\"class\":"   \
+	"\"launch\",\"verdict\":\"deny\",\"reason\":\"approval_denied\",\"approval\":{\"id\":"     \
+	"\"i\","                                                                                   \
+	"\"by\":\"uid 7\"},\"outcome\":{\"status\":\"denied\"}"
+#define SET_ASIDE                                                                                  \
+	OBSERVED ",\"judged\":\"allow\",\"override\":{\"mode\":\"warn\",\"ticket\":\"INC-1\"}"
 #define SIMPLE(type) "\"type\":\"" type "\",\"id\":\"x\",\"text\":\"words\""
 
 /* A record's line, taken apart; lives until the next call. */
@@ -118,6 +125,7 @@ static void ocsf_classes(void **state)
 		{OUTCOME, 6003, 4, 1, 1, "api.operation"},
 		{FAILED, 6003, 1, 1, 2, "api.operation"},
 		{READ, 6003, 2, 1, 1, "api.operation"},
+		{UNANSWERED, 6003, 1, 3, 2, "api.operation"},
 		{SIMPLE("outcome_unknown"), 6003, 99, 3, 1, "api.operation"},
 		{SIMPLE("malformed"), 6003, 99, 1, 1, "api.operation"},
 		{SIMPLE("policy_load"), 3004, 10, 1, 1, "entity.name"},
@@ -172,10 +180,8 @@ static void ocsf_verdicts(void **state)
 		int action, disposition;
 		const char *decision;
 	} cases[] = {
-		{ALLOWED, 1, 1, "allow"},
-		{DENIED, 2, 2, "deny"},
-		{OBSERVED, 3, 15, "allow"},
-		{MODIFIED, 4, 1, "allow"},
+		{ALLOWED, 1, 1, "allow"},    {DENIED, 2, 2, "deny"},     {OBSERVED, 3, 15, "allow"},
+		{SET_ASIDE, 3, 15, "allow"}, {UNANSWERED, 2, 2, "deny"}, {MODIFIED, 4, 1, "allow"},
 	};
 
 	(void)state;
@@ -206,6 +212,18 @@ static void members_have_their_places(void **state)
 		{EXPORT_OCSF, DENIED, "status_code", "privileged"},
 		{EXPORT_OCSF, OUTCOME, "metadata.correlation_uid", "i"},
 		{EXPORT_OCSF, FAILED, "api.response.error", "gone"},
+		{EXPORT_OCSF, UNANSWERED, "metadata.correlation_uid", "i"},
+		{EXPORT_OCSF, UNANSWERED, "status_code", "approval_denied"},
+		{EXPORT_OCSF, UNANSWERED, "unmapped.approval.id", "i"},
+		{EXPORT_OCSF, UNANSWERED, "unmapped.approval.by", "uid 7"},
+		{EXPORT_OCSF, SET_ASIDE, "unmapped.override.ticket", "INC-1"},
+		{EXPORT_ECS, UNANSWERED, "event.code", "approval.deny"},
+		{EXPORT_ECS, UNANSWERED, "event.outcome", "failure"},
+		{EXPORT_ECS, UNANSWERED, "trace.id", "i"},
+		{EXPORT_ECS, UNANSWERED, "sallyport.approval.id", "i"},
+		{EXPORT_ECS, UNANSWERED, "sallyport.approval.by", "uid 7"},
+		{EXPORT_ECS, SET_ASIDE, "sallyport.override.mode", "warn"},
+		{EXPORT_ECS, SET_ASIDE, "sallyport.override.ticket", "INC-1"},
 		{EXPORT_ECS, ALLOWED, "ecs.version", "9.0.0"},
 		{EXPORT_ECS, ALLOWED, "event.kind", "event"},
 		{EXPORT_ECS, ALLOWED, "event.action", "container.create"},
@@ -285,6 +303,8 @@ static void cef_is_escaped(void **state)
 		 "cs2Label=owner cs4="},
 		{OUTCOME, " outcome=ok in=7 out=88 cn1=41 cn1Label=durMs cn2=201 cn2Label="
 			  "httpStatus "},
+		{UNANSWERED, " flexString1=i flexString1Label=approvalId"},
+		{SET_ASIDE, " flexString2=INC-1 flexString2Label=overrideTicket"},
 		{"\"type\":\"read\",\"op\":\"a|b\\\\c\\nd\"", "|a\\|b\\\\c d|"},
 		{"\"type\":\"read\",\"text\":\"a=b|c\\\\d\\ne\\rf\"", " msg=a\\=b|c\\\\d\\ne\\rf"},
 		{"\"type\":\"read\",\"text\":\"\\u001b[2J\\u2028x\"", " msg=\\\\x1b[2J\\nx"},

@@ -38,6 +38,17 @@ static void write_decisions(struct audit_log *l)
 			o.attestation =
 				span_of("{\"state\":\"seen\",\"differs\":[\"privileged\"]}");
 		}
+		if (n == 5 || n == 8) { /* would be refused; is refused all the same */
+			r.would = "deny";
+			r.override_mode = "warn";
+			r.override_ticket = "INC-1";
+		}
+		if (n == 6) { /* nothing was set aside for it */
+			r.override_mode = "warn";
+			r.override_ticket = "INC-1";
+		}
+		if (n == 7)
+			r.would = "deny"; /* the profile's own mode */
 		if (n == 2)
 			o.attestation = span_of("{\"state\":\"seen\"}");
 		add(l, r);
@@ -121,6 +132,7 @@ static void counts(void **state)
 		{TALLY_STATUSES, "ok", 14, 0},
 		{TALLY_STATUSES, "unknown", 0, 1},
 		{TALLY_EXCEPTIONS, "image, ann, T-1", 1, 0},
+		{TALLY_OVERRIDES, "main, INC-1", 1, 1},
 		{TALLY_CHANGES, "HostConfig.Runtime", 1, 0},
 		{TALLY_ATTESTED, "seen", 1, 0},
 		{TALLY_ATTESTED, "differs", 0, 1},

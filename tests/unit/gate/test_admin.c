@@ -27,6 +27,9 @@ static struct arena *room(void)
 #define ADD(more)                                                                                  \
 	"{\"verb\":\"listener.add\",\"args\":{\"profile\":\"p\",\"owner\":\"o\","                  \
 	"\"path\":\"/run/a/x.sock\",\"lifetime\":60" more "}}"
+#define WARN(seconds, ticket)                                                                      \
+	"{\"verb\":\"mode.warn\",\"args\":{\"profile\":\"ci\",\"seconds\":" seconds                \
+	",\"ticket\":" ticket "}}"
 #define QUARANTINE(name, ticket)                                                                   \
 	"{\"verb\":\"quarantine\",\"args\":{\"name\":" name ",\"ticket\":" ticket "}}"
 #define REMOVE(name) "{\"verb\":\"listener.remove\",\"args\":{\"name\":" name "}}"
@@ -75,6 +78,13 @@ static void a_request_has_one_form(void **state)
 		{QUARANTINE("\"a\\n\"", "\"T\""), ANSWER_bad_argument},
 		{QUARANTINE("7", "\"T\""), ANSWER_bad_argument},
 		{"{\"verb\":\"quarantine\",\"args\":{\"name\":\"a\"}}", ANSWER_bad_argument},
+		{WARN("60", "\"T\""), ADMIN_DONE},
+		{WARN("86400", "\"T\""), ADMIN_DONE},
+		{WARN("86401", "\"T\""), ANSWER_bad_argument},
+		{WARN("0", "\"T\""), ANSWER_bad_argument},
+		{WARN("60", "\"\""), ANSWER_bad_argument},
+		{"{\"verb\":\"mode.warn\",\"args\":{\"profile\":\"ci\",\"ticket\":\"T\"}}",
+		 ANSWER_bad_argument},
 		{REMOVE("\"..\""), ANSWER_bad_argument},
 		{REMOVE("\".a\""), ANSWER_bad_argument},
 		{REMOVE("\"a/b\""), ANSWER_bad_argument},
@@ -381,6 +391,77 @@ static void quarantines_have_one_form(void **state)
 	}
 }
 
+#define M(profile, mode, since, until)                                                             \
+	"{\"profile\":\"" profile "\",\"mode\":\"" mode "\",\"ticket\":\"T\",\"since\":" since     \
+	",\"until\":" until "}"
+#define MODES(list) "{\"version\":1,\"quarantines\":[],\"modes\":" list "}"
+
+static void modes_have_one_form(void **state)
+{
+	static const struct {
+		const char *text;
+		int want; /* profiles; -1: refused */
+	} rows[] = {
+		{MODES("[]"), 0},
+		{MODES("[" M("ci", "warn", "5", "65") "]"), 1},
+		{MODES("[" M("ci", "warn", "5", "65") "," M("b", "warn", "5", "65") "]"), 2},
+		{MODES("[" M("ci", "warn", "5", "86405") "]"), 1},
+		{MODES("[" M("ci", "warn", "5", "86406") "]"), -1},
+		{MODES("[" M("ci", "warn", "5", "5") "]"), -1},
+		{MODES("[" M("ci", "warn", "-5", "5") "]"), -1},
+		{MODES("[" M("ci", "shadow", "5", "65") "]"), -1},
+		{MODES("[" M("ci", "enforce", "5", "65") "]"), -1},
+		{MODES("[" M("ci", "warn", "5", "\"65\"") "]"), -1},
+		{MODES("[" M("ci", "warn", "5", "65") "," M("ci", "warn", "5", "65") "]"), -1},
+		{MODES("[" M("two words", "warn", "5", "65") "]"), -1},
+		{MODES("[" M("", "warn", "5", "65") "]"), -1},
+		{MODES("[1]"), -1},
+		{MODES("{}"), -1},
+		{MODES("[],\"x\":1"), -1},
+	};
+	static struct emergency_view view, back;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct err err = {0};
+		int rc = emergency_state_parse(span_of(rows[i].text), &view, &err);
+		struct buf text;
+
+		CHECK_INT(rows[i].text, rows[i].want, rc < 0 ? -1 : (int)view.mode_count);
+		CHECK_INT("nobody on failure", true, rc == 0 || view.mode_count == 0);
+		if (rc < 0)
+			continue;
+		CHECK_INT("long ago", true, emergency_mode(&view, "ci") == NULL);
+		buf_init(&text, ADMIN_STATE_BYTES_MAX);
+		emergency_state_text(&view, &text);
+		CHECK_INT("again", 0, emergency_state_parse(buf_span(&text), &back, &err));
+		CHECK_INT("the same", 0, memcmp(&view, &back, sizeof(view)));
+		buf_fini(&text);
+	}
+}
+
+/* What is left of its time, and no more, is left behind a restart. */
+static void a_mode_is_read_again(void **state)
+{
+	static struct emergency_view view, back;
+	struct emergency_mode *m;
+	struct err err = {0};
+	struct buf text;
+
+	(void)state;
+	memset(&view, 0, sizeof(view));
+	m = emergency_mode_begin(&view, "ci", "T", 3600);
+	m->since -= 1800;
+	m->until -= 1800;
+	buf_init(&text, ADMIN_STATE_BYTES_MAX);
+	emergency_state_text(&view, &text);
+	CHECK_INT(err.msg, 0, emergency_state_parse(buf_span(&text), &back, &err));
+	CHECK_STR("holds", "T", emergency_mode(&back, "ci")->ticket);
+	CHECK_INT("until", m->until, back.modes[0].until);
+	CHECK_INT("by the other clock, too", true, back.modes[0].ends_ms + 1790000 < m->ends_ms);
+	buf_fini(&text);
+}
+
 static void quarantines_are_read_again(void **state)
 {
 	char path[] = "/tmp/sp-emergency-XXXXXX";
@@ -592,6 +673,8 @@ int main(void)
 		cmocka_unit_test(the_file_has_one_form),
 		cmocka_unit_test(what_is_kept_is_read_again),
 		cmocka_unit_test(quarantines_have_one_form),
+		cmocka_unit_test(modes_have_one_form),
+		cmocka_unit_test(a_mode_is_read_again),
 		cmocka_unit_test(quarantines_are_read_again),
 		cmocka_unit_test(a_path_cannot_lead_out),
 		cmocka_unit_test(what_may_be_added),

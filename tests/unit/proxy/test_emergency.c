@@ -82,6 +82,50 @@ static void it_is_bounded(void **state)
 	CHECK_INT("one of them", true, emergency_begin(&view, "o1", "T2", false) != NULL);
 }
 
+static void modes_are_bounded_and_end(void **state)
+{
+	static struct emergency_view view;
+	struct emergency_mode *m;
+	char name[EMERGENCY_PROFILE_MAX + 2];
+
+	(void)state;
+	CHECK_INT("none", true, emergency_mode(&view, "ci") == NULL);
+	CHECK_INT("no time", true, emergency_mode_begin(&view, "ci", "T", 0) == NULL);
+	CHECK_INT("too long", true,
+		  emergency_mode_begin(&view, "ci", "T", EMERGENCY_MODE_MAX_S + 1) == NULL);
+	CHECK_INT("no ticket", true, emergency_mode_begin(&view, "ci", "", 60) == NULL);
+	CHECK_INT("odd ticket", true, emergency_mode_begin(&view, "ci", "a\"b", 60) == NULL);
+	CHECK_INT("no profile", true, emergency_mode_begin(&view, "", "T", 60) == NULL);
+	memset(name, 'p', sizeof(name));
+	name[EMERGENCY_PROFILE_MAX + 1] = '\0';
+	CHECK_INT("long name", true, emergency_mode_begin(&view, name, "T", 60) == NULL);
+	CHECK_INT("nothing was taken", 0, view.mode_count);
+	m = emergency_mode_begin(&view, "ci", "T", EMERGENCY_MODE_MAX_S);
+	CHECK_INT("longest", EMERGENCY_MODE_MAX_S, m->until - m->since);
+	CHECK_STR("ticket", "T", emergency_mode(&view, "ci")->ticket);
+	CHECK_INT("part of a name", true, emergency_mode(&view, "c") == NULL);
+	m->until = m->since; /* the wall clock says that it is over */
+	CHECK_INT("over", true, emergency_mode(&view, "ci") == NULL);
+	m = emergency_mode_begin(&view, "ci", "T2", 60);
+	CHECK_INT("set anew", 1, view.mode_count);
+	CHECK_INT("holds", true, emergency_mode_holds(m));
+	m->ends_ms = 1; /* ... and so does the other clock */
+	CHECK_INT("over", false, emergency_mode_holds(m));
+	m = emergency_mode_begin(&view, "ci", "T2", 60);
+	m->since += 3600; /* the host's clock was set back */
+	CHECK_INT("not prolonged", false, emergency_mode_holds(m));
+	for (int i = 1; i < EMERGENCY_MODES; i++) {
+		snprintf(name, sizeof(name), "p%d", i);
+		CHECK_INT(name, true, emergency_mode_begin(&view, name, "T", 60) != NULL);
+	}
+	CHECK_INT("one more", true, emergency_mode_begin(&view, "more", "T", 60) == NULL);
+	emergency_mode_end(&view, "ci");
+	emergency_mode_end(&view, "nobody");
+	CHECK_INT("ended", EMERGENCY_MODES - 1, view.mode_count);
+	CHECK_INT("another", true, emergency_mode(&view, "p1") != NULL);
+	CHECK_INT("room", true, emergency_mode_begin(&view, "more", "T", 60) != NULL);
+}
+
 /* A process that gave it up dies when it writes, and cannot get it back. */
 static void who_gave_it_up_cannot_write(void **state)
 {
@@ -112,6 +156,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_known_before_it_is_published),
 		cmocka_unit_test(readers_see_what_is_in_force),
 		cmocka_unit_test(it_is_bounded),
+		cmocka_unit_test(modes_are_bounded_and_end),
 		cmocka_unit_test(who_gave_it_up_cannot_write),
 	};
 

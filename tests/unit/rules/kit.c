@@ -136,6 +136,19 @@ void kit_judge(struct engine *eng, const char *profile, const char *base, const 
 	ret->result = engine_judge(eng, p, &facts, ret->arena, &ret->decision, &ret->err);
 }
 
+void kit_judge_under(struct engine *eng, const char *base, const char *change,
+		     const struct override *override, struct kit_answer *ret)
+{
+	struct matter m = {.profile = engine_profile(eng, "p"), .override = override};
+	struct jv facts;
+
+	assert_non_null(m.profile);
+	*ret = (struct kit_answer){.arena = arena_create(1 << 22)};
+	facts = kit_merged(ret->arena, base, change);
+	m.facts = &facts;
+	ret->result = engine_judge_under(eng, &m, ret->arena, &ret->decision, &ret->err);
+}
+
 void kit_drop(struct kit_answer *ans)
 {
 	arena_destroy(ans->arena);

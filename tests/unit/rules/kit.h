@@ -36,6 +36,9 @@ struct kit_answer {
  */
 void kit_judge(struct engine *eng, const char *profile, const char *base, const char *change,
 	       struct kit_answer *ret);
+/* ... with an operator's word above the profile, or NULL. */
+void kit_judge_under(struct engine *eng, const char *base, const char *change,
+		     const struct override *override, struct kit_answer *ret);
 void kit_drop(struct kit_answer *ans);
 
 /* "allow", or the reason codes of all violations, one after the other, each once. */

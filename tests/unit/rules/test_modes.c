@@ -180,6 +180,75 @@ static void unknowns_are_never_softened(void **state)
 	engine_close(eng);
 }
 
+/*
+ * What an operator sets to warn is what the profile enforces: not what gives the host, what a
+ * person is to be asked for, what has a mode of its own, what is not known or not granted.
+ */
+static void an_override_sets_aside_some(void **state)
+{
+	static const struct {
+		const char *label, *change, *verdict, *would, *mode;
+	} rows[] = {
+		{"nothing wrong", "", "allow", "allow", "warn"},
+		{"an image", "{\"workload\":{\"image\":{\"name\":\"reg.example/x\"}}}", "allow",
+		 "deny", "warn"},
+		{"a limit", "{\"workload\":{\"limits\":{\"pids\":999999}}}", "allow", "deny",
+		 "warn"},
+		{"a rule", "{\"workload\":{\"name\":\"soft\"}}", "allow", "deny", "warn"},
+		{"a rule with a mode", "{\"workload\":{\"name\":\"hard\"}}", "deny", "deny",
+		 "warn"},
+		{"a rule that names what is on the floor", "{\"workload\":{\"name\":\"floor\"}}",
+		 "deny", "deny", "warn"},
+		{"a person", "{\"workload\":{\"name\":\"person\"}}", "ask", "ask", "warn"},
+		{"a check with a mode", "{\"workload\":{\"user\":{\"root\":true}}}", "deny", "deny",
+		 "warn"},
+		{"privileged mode", "{\"workload\":{\"privileged\":true}}", "deny", "deny", "warn"},
+		{"a device", "{\"workload\":{\"devices\":[{\"path\":\"/dev/kvm\"}]}}", "deny",
+		 "deny", "warn"},
+		{"isolation", "{\"workload\":{\"isolation\":{\"level\":\"none\"}}}", "deny", "deny",
+		 "warn"},
+		{"an unknown user", "{\"workload\":{\"user\":{\"root\":null}}}", "deny", "deny",
+		 "warn"},
+		{"no facts", "{\"workload\":null}", "deny", "deny", "warn"},
+		{"an operation that is not granted", "{\"operation\":{\"name\":\"image.push\"}}",
+		 "deny", "deny", "warn"},
+	};
+	static const struct override warn = {MODE_WARN, "INC-1"};
+	struct engine *eng = kit_open(
+		"local function named(name, say) return function(req) if req.workload.name == name "
+		"then say() end end end\n"
+		"return profile \"p\" { operations = { \"container.run\" }, "
+		"images = { \"reg.example/team/*\" }, networks = { \"*\" }, "
+		"mounts = { { \"/srv/ws\", \"rw\" } }, limits = { pids = 512 }, isolation = { min "
+		"= \"process\" }, modes = { user = "
+		"\"enforce\" }, "
+		"rule(\"soft\", {}, named(\"soft\", function() deny(\"soft\") end)), "
+		"rule(\"floor\", {}, named(\"floor\", function() deny(\"floor\", { reason = "
+		"\"bind\" }) end)), "
+		"rule(\"person\", {}, named(\"person\", function() ask(\"person\") end)), "
+		"rule(\"hard\", { mode = \"enforce\" }, named(\"hard\", function() deny(\"hard\") "
+		"end)) }");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct kit_answer ans;
+
+		kit_judge_under(eng, kit_create, rows[i].change, &warn, &ans);
+		CHECK_STR(rows[i].label, rows[i].verdict, verdict_name(ans.decision.verdict));
+		CHECK_STR(rows[i].label, rows[i].would, verdict_name(ans.decision.would));
+		CHECK_STR(rows[i].label, rows[i].mode, rule_mode_name(ans.decision.mode));
+		CHECK_STR(rows[i].label, "INC-1", ans.decision.override->ticket);
+		CHECK_INT(rows[i].label, strcmp(rows[i].verdict, rows[i].would) != 0,
+			  ans.decision.warning_count > 0);
+		kit_drop(&ans);
+		kit_judge_under(eng, kit_create, rows[i].change, NULL, &ans);
+		CHECK_STR(rows[i].label, rows[i].would, verdict_name(ans.decision.verdict));
+		CHECK_INT(rows[i].label, true, ans.decision.override == NULL);
+		kit_drop(&ans);
+	}
+	engine_close(eng);
+}
+
 /* Many softened violations do not push out the one that counts. */
 static void a_full_list_keeps_what_counts(void **state)
 {
@@ -207,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(modes_soften_rules),
 		cmocka_unit_test(unknowns_are_never_softened),
+		cmocka_unit_test(an_override_sets_aside_some),
 		cmocka_unit_test(a_full_list_keeps_what_counts),
 	};
 
