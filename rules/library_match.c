@@ -72,6 +72,17 @@ static struct span optional(lua_State *lua, int arg)
 					 : library_string(lua, arg, "image.match");
 }
 
+/* The pattern on top of the stack. */
+static void take_pattern(lua_State *lua, const char *function, struct span name,
+			 struct image_ref *ret)
+{
+	struct span text = library_string(lua, -1, function);
+
+	charge_glob(lua, text, name);
+	if (!image_parse(text, ret))
+		luaL_error(lua, "%s: '%s' is no pattern of images", function, text.at);
+}
+
 /* image.match(patterns, name, tag, digest): whether one of the patterns grants it. */
 static int match_image(lua_State *lua)
 {
@@ -81,12 +92,10 @@ static int match_image(lua_State *lua)
 
 	for (size_t i = 1, n = library_length(lua, 1, "image.match"); i <= n && !hit; i++) {
 		struct image_ref pattern;
-		struct span text;
 
 		library_entry(lua, 1, i);
-		text = library_string(lua, -1, "image.match");
-		charge_glob(lua, text, name);
-		hit = image_parse(text, &pattern) && image_match(&pattern, name, tag, digest);
+		take_pattern(lua, "image.match", name, &pattern);
+		hit = image_match(&pattern, name, tag, digest);
 		lua_pop(lua, 1);
 	}
 	lua_pushboolean(lua, hit);
@@ -101,12 +110,10 @@ static int match_image_named(lua_State *lua)
 
 	for (size_t i = 1, n = library_length(lua, 1, "image.named"); i <= n && !hit; i++) {
 		struct image_ref pattern;
-		struct span text;
 
 		library_entry(lua, 1, i);
-		text = library_string(lua, -1, "image.named");
-		charge_glob(lua, text, name);
-		hit = image_parse(text, &pattern) && name.len && glob_match(pattern.name, name);
+		take_pattern(lua, "image.named", name, &pattern);
+		hit = name.len && glob_match(pattern.name, name);
 		lua_pop(lua, 1);
 	}
 	lua_pushboolean(lua, hit);
@@ -190,6 +197,10 @@ static int match_some(lua_State *lua, const char *function, matches *one)
 static bool one_glob(lua_State *lua, struct span pattern, struct span text)
 {
 	charge_glob(lua, pattern, text);
+	if (!glob_can_tell(pattern, text))
+		luaL_error(lua,
+			   "glob: a pattern has at most %d bytes, and a text that it might fit %d",
+			   GLOB_MAX, GLOB_TEXT);
 	return glob_match(pattern, text);
 }
 

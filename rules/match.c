@@ -84,6 +84,17 @@ static size_t plain_length(struct span pattern)
 	return n;
 }
 
+static bool begins_plainly(struct span pattern, size_t plain, struct span text)
+{
+	return plain <= text.len && (!plain || memcmp(pattern.at, text.at, plain) == 0);
+}
+
+bool glob_can_tell(struct span pattern, struct span text)
+{
+	return (pattern.len <= GLOB_MAX && text.len <= GLOB_TEXT) ||
+	       !begins_plainly(pattern, plain_length(pattern), text);
+}
+
 bool glob_match(struct span pattern, struct span text)
 {
 	short outer[GLOB_MAX], inner[GLOB_TEXT];
@@ -93,7 +104,7 @@ bool glob_match(struct span pattern, struct span text)
 	if (text.len > GLOB_TEXT || (text.len && memchr(text.at, '\0', text.len)))
 		return false;
 	/* Most patterns begin plainly, and most texts differ there. */
-	if (plain > text.len || (plain && memcmp(pattern.at, text.at, plain) != 0))
+	if (!begins_plainly(pattern, plain, text))
 		return false;
 	if (plain == pattern.len)
 		return text.len == plain;

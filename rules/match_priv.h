@@ -27,6 +27,9 @@
 
 bool glob_match(struct span pattern, struct span text);
 
+/* False where glob_match() says no only because pattern or text is too long for it. */
+bool glob_can_tell(struct span pattern, struct span text);
+
 /* Whether whatever inner matches is matched by outer as well; false when in doubt. */
 bool glob_covers(struct span outer, struct span inner);
 

@@ -891,7 +891,7 @@ function math.tointeger(x) end
 ---@return string?
 function math.type(x) end
 
----Whether one fits the whole text: ? is one byte but '/', * any without '/', ** any.
+---Whether one fits the whole text: ? is one byte but '/', * any without '/', ** any. A pattern of more than 256 bytes, or a text of more than 4096 that it might fit, is an error, which denies.
 ---@param patterns string|string[]
 ---@param s string
 ---@return boolean
@@ -914,7 +914,7 @@ image = {}
 ---@return ImageReference?
 function image.parse(reference) end
 
----Whether one of the patterns, as in the setting images, grants it.
+---Whether one of the patterns, as in the setting images, grants it. What is no pattern is an error, which denies.
 ---@param patterns string[]
 ---@param name string
 ---@param tag? string
@@ -960,7 +960,7 @@ function cidr.contains(networks, address) end
 
 regex = {}
 
----Whether a PCRE2 pattern fits the whole text: say .* where anything may stand. Steps are counted; a pattern that takes too many is an error, which denies.
+---Whether a PCRE2 pattern fits the whole text: say .* where anything may stand. A pattern that takes too many steps is an error, which denies; so is a text of more than 4096 bytes or with a NUL.
 ---@param pattern string
 ---@param s string
 ---@return boolean

@@ -131,6 +131,10 @@ static void words_do_what_they_say(void **state)
 		{"glob('a*', 'abc')", "true"},
 		{"glob({ 'x', 'a*' }, 'abc')", "true"},
 		{"glob({}, 'abc')", "false"},
+		{"image.match({ 'alpine:' }, 'docker.io/library/alpine', '3')",
+		 "test.lua:1: image.match: 'alpine:' is no pattern of images"},
+		{"image.named({ 'x', '' }, 'docker.io/library/alpine')",
+		 "test.lua:1: image.named: '' is no pattern of images"},
 		{"image.parse('alpine:3').name", "docker.io/library/alpine"},
 		{"image.parse('alpine:3').tag", "3"},
 		{"image.parse('alpine').tag", "nil"},
@@ -162,7 +166,8 @@ static void words_do_what_they_say(void **state)
 		{"regex.match('[a-z]+-[0-9]{1,3}', 'job-12\\n')", "false"},
 		{"regex.match('(?:a|ab)(?:c|bcd)', 'abcd')", "true"},
 		{"regex.match('a|ab', 'ab')", "true"},
-		{"regex.match('good\\\\.example', 'good.example\\0.evil')", "false"},
+		{"regex.match('good\\\\.example', 'good.example\\0.evil')",
+		 "test.lua:1: regex.match: a text has at most 4096 bytes, and no NUL"},
 		{"regex.match('(', 'x')",
 		 "test.lua:1: regex.match: '(': missing closing parenthesis"},
 		{"regex.match('(a+)+[^a]', str.format('%s%s', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', "
@@ -187,6 +192,40 @@ static void words_do_what_they_say(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		CHECK_STR(rows[i].expression, rows[i].want, value_of(rows[i].expression, ""));
+}
+
+/* A text that is too long to be looked at is trouble: "no" would skip a rule that denies. */
+static void long_texts_are_errors(void **state)
+{
+	static const struct {
+		const char *expression, *want;
+		size_t len;
+	} rows[] = {
+		{"regex.match('a*', req.identity.name)", "true", 4096},
+		{"regex.match('a*', req.identity.name)",
+		 "test.lua:1: regex.match: a text has at most 4096 bytes, and no NUL", 4097},
+		{"glob('a*', req.identity.name)", "true", 4096},
+		{"glob('a*', req.identity.name)",
+		 "test.lua:1: glob: a pattern has at most 256 bytes, and a text that it might fit "
+		 "4096",
+		 4097},
+		{"glob('b*', req.identity.name)", "false", 4097},
+		{"glob(req.identity.name, 'a')", "false", 256},
+		{"glob(str.format('*%s', req.identity.name), 'a')",
+		 "test.lua:1: glob: a pattern has at most 256 bytes, and a text that it might fit "
+		 "4096",
+		 256},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char facts[8192], name[5000];
+
+		memset(name, 'a', rows[i].len);
+		name[rows[i].len] = '\0';
+		snprintf(facts, sizeof(facts), "{\"identity\":{\"name\":\"%s\"}}", name);
+		CHECK_STR(rows[i].expression, rows[i].want, value_of(rows[i].expression, facts));
+	}
 }
 
 /* What must not be there, by name: reading it is an error that says so. */
@@ -303,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_do_what_they_say),
+		cmocka_unit_test(long_texts_are_errors),
 		cmocka_unit_test(dangerous_words_are_absent),
 		cmocka_unit_test(facts_read_like_tables),
 	};
