@@ -58,7 +58,8 @@
  * the day `expires`, UTC, and where facts have no `now`.  Trouble, what is
  * unknown, and an operation that is not granted know no exception.  It holds in
  * its own profile only, and a profile that extends another can make one for
- * rules of its own only: it must not grant more than the other does.
+ * rules of its own only: it must not grant more than the other does.  So that it
+ * is about one thing, no rule is named like a standard check.
  *
  * Image patterns are globs over registry/repository[:tag][@digest]: `*` and `?`
  * stay within one part of the name, `**` does not.  Without tag and digest a

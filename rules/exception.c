@@ -189,6 +189,19 @@ static int unknown_rule(const struct engine *eng, const struct profile *p,
 		       near.best ? near.best : "");
 }
 
+/* An exception for the one would be one for the other. */
+static int refuse_a_checks_name(const struct engine *eng, const struct profile *p, struct err *err)
+{
+	for (size_t i = p->inherited_count; i < p->item_count; i++)
+		if (names_check(eng, p->items[i]->name))
+			return err_set(err, ERR_CONFIG,
+				       "%s:%d: profile \"%s\": a standard check is named \"%s\"; "
+				       "give the rule another name",
+				       p->items[i]->file, p->items[i]->line, p->name,
+				       p->items[i]->name);
+	return 0;
+}
+
 static int check_one(const struct engine *eng, const struct profile *p, const struct exception *x,
 		     struct err *err)
 {
@@ -212,6 +225,8 @@ int exception_check_all(struct engine *eng, struct err *err)
 	for (size_t i = 0; i < eng->profile_count; i++) {
 		const struct profile *p = eng->profiles[i];
 
+		if (refuse_a_checks_name(eng, p, err) < 0)
+			return -1;
 		for (size_t k = 0; k < p->exception_count; k++)
 			if (check_one(eng, p, p->exceptions[k], err) < 0)
 				return -1;

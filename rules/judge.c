@@ -312,6 +312,15 @@ static bool is_enforced(const struct engine *eng, const struct judging *call)
 	return false;
 }
 
+/* Whether what is looser may pass all the same: then it is for the others to judge. */
+static bool may_be_excepted(const struct profile *p)
+{
+	for (size_t i = 0; i < p->exception_count; i++)
+		if (strcmp(p->exceptions[i]->rule, "update") == 0)
+			return true;
+	return false;
+}
+
 static int weigh_update(const struct engine *eng, struct judging *call)
 {
 	struct violations *faults;
@@ -323,7 +332,10 @@ static int weigh_update(const struct engine *eng, struct judging *call)
 		return -1;
 	*faults = update_faults(call->facts, call->profile->update, call->op, call->arena);
 	call->update = faults;
-	call->keeps = jv_get(call->facts, "replaces") && (!faults->count || is_enforced(eng, call));
+	/* Behind a fault that denies anyway the others have nothing to say. */
+	call->keeps =
+		jv_get(call->facts, "replaces") &&
+		(!faults->count || (is_enforced(eng, call) && !may_be_excepted(call->profile)));
 	return 0;
 }
 

@@ -4,7 +4,9 @@
  * Under a profile with `update` what would run is compared, fact by fact, with
  * what ran (update.def): nothing may be looser than it was.  What the standard
  * checks find fault with was then there before, and passes; but not the image,
- * nor what is not known, nor (without `privileged`) what has the host.
+ * nor what is not known, nor (without `privileged`) what has the host.  Where
+ * something is looser and an exception lets that pass, nothing else does: all
+ * that the checks find counts.
  *
  * What takes a container away (stop, kill, remove, rename) is judged as if its
  * re-creation came now, by judge.c.

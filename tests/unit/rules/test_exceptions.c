@@ -180,6 +180,10 @@ static void bad_ones_do_not_load(void **state)
 		 PARENT "return { base, profile \"p\" { extends = \"base\", " EXCEPTION(
 			 "base-rule", ANN NEXT_YEAR) " } }",
 		 "may only tighten"},
+		{"a rule with the name of a standard check, whose exception would be the check's",
+		 PARENT "return { base, profile \"p\" { extends = \"base\", rule(\"image\", "
+			"function() end), " EXCEPTION("image", ANN NEXT_YEAR) " } }",
+		 "a standard check is named \"image\""},
 		{"a mode for a check that is none",
 		 "return profile \"p\" { modes = { imge = \"warn\" } }", "the nearest is image"},
 		{"a mode that is none", "return profile \"p\" { modes = { image = \"off\" } }",

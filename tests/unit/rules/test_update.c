@@ -27,6 +27,11 @@ static const char profiles[] =
 	"false },\n"
 	"profile \"watching\" { operations = { \"container.run\" }, images = { \"**\" }, isolation "
 	"= { min = \"kernel\" }, update = true, modes = { update = \"shadow\" } },\n"
+	"profile \"excepted\" { operations = { \"container.run\" }, images = { \"**\" }, "
+	"isolation = { min = \"kernel\" }, networks = { \"agents\" }, mounts = { { \"/srv/ws\", "
+	"\"rw\" } }, log_drivers = { \"local\" }, update = true,\n"
+	"exception { rule = \"update\", when = { backend = \"*\" }, owner = \"ann\", ticket = "
+	"\"T\", reason = \"moving\", expires = \"2026-12-31\" } },\n"
 	"}";
 
 static struct engine *eng;
@@ -302,6 +307,37 @@ static void what_a_profile_says_besides(void **state)
 			  reason_name(ans.decision.violations.list[0].reason));
 		kit_drop(&ans);
 	}
+}
+
+/* An exception for what is looser is none for what the other checks find. */
+static void an_exception_for_the_update_is_none_for_the_checks(void **state)
+{
+	static const struct beside rows[] = {
+		{"a variable, which no other check is about", "", W("\"env\":[\"PATH\",\"NEW\"]"),
+		 "allow", NULL},
+		{"a capability", "",
+		 W("\"capabilities\":{\"add\":[{\"name\":\"SYS_ADMIN\",\"field\":\"c\"}]}"),
+		 "capability", NULL},
+		{"a device", "", W("\"devices\":[{\"value\":\"/dev/kvm\",\"field\":\"d\"}]"),
+		 "device", NULL},
+		{"what was there before, beside something that is looser",
+		 W("\"devices\":[{\"value\":\"/dev/kvm\",\"field\":\"d\"}]"),
+		 W("\"env\":[\"PATH\",\"NEW\"],\"devices\":[{\"value\":\"/dev/kvm\",\"field\":"
+		   "\"d\"}]"),
+		 "device", NULL},
+		{"what was there before, and nothing is looser",
+		 W("\"devices\":[{\"value\":\"/dev/kvm\",\"field\":\"d\"}]"),
+		 W("\"devices\":[{\"value\":\"/dev/kvm\",\"field\":\"d\"}]"), "allow", NULL},
+		{"it was taken away too long ago, and had a device",
+		 W("\"devices\":[{\"value\":\"/dev/kvm\",\"field\":\"d\"}]"),
+		 "{\"now\":9000,\"workload\":{\"devices\":[{\"value\":\"/dev/"
+		 "kvm\",\"field\":\"d\"}]"
+		 "}}",
+		 "device", NULL},
+	};
+
+	(void)state;
+	check_beside("excepted", rows, sizeof(rows) / sizeof(*rows));
 }
 
 #define PRUNE "\"operation\":{\"name\":\"container.prune\",\"class\":\"host\",\"group\":\"\"}"
@@ -649,6 +685,7 @@ int main(void)
 		cmocka_unit_test(nothing_may_be_looser),
 		cmocka_unit_test(mounts_stay_what_they_were),
 		cmocka_unit_test(what_a_profile_says_besides),
+		cmocka_unit_test(an_exception_for_the_update_is_none_for_the_checks),
 		cmocka_unit_test(what_replaces_nothing),
 		cmocka_unit_test(what_would_not_return_stays),
 		cmocka_unit_test(any_workload_may_follow_itself_and_none_that_is_looser),
