@@ -466,7 +466,7 @@ struct backend_ops {
 	 * Judging again what runs.  running: the head of a request for all that runs (a
 	 * JSON array), or for the `count` objects in ids.  running_row: the full id of what
 	 * an element of that array is about, if it is somebody's who came through the gate;
-	 * else "".  Of call only arena, owner (of nobody), adopted and self are set; its
+	 * else ""; NULL: it cannot be read.  Of call only arena, owner (of nobody), adopted and self are set; its
 	 * object says what it is.
 	 */
 	void (*running)(struct backend *be, const char *const *ids, size_t count,

@@ -334,7 +334,8 @@ static void on_event(void *module, size_t backend, struct span line)
 
 /* --- what is there --- */
 
-static void take_row(struct observe *o, size_t backend, const struct jv *row)
+/* False: it cannot be read. */
+static bool take_row(struct observe *o, size_t backend, const struct jv *row)
 {
 	struct observed *of = &o->of[backend];
 	const struct service *s = &o->worker->services[backend];
@@ -343,17 +344,18 @@ static void take_row(struct observe *o, size_t backend, const struct jv *row)
 	bool runs;
 
 	if (s->ops->listed(row, o->scratch, &p.h, &runs) < 0)
-		return;
+		return false;
 	if (p.h.at_ns / 1000000000 > of->since_ns / 1000000000 &&
 	    !observe_life(o, p.h.container)->created) {
 		if (!is_explained(o, &p))
 			observe_unexplained(o, &p, cause_of(&p));
 	}
 	if (!runs || observe_life(o, p.h.container)->started_ns)
-		return;
+		return true;
 	p.h.effect = EFFECT_START;
 	p.h.op = OP_CONTAINER_START;
 	observe_judge(o, &p);
+	return true;
 }
 
 static void on_list(struct observe *o, void *arg, int status, struct span body)
@@ -363,13 +365,16 @@ static void on_list(struct observe *o, void *arg, int status, struct span body)
 	enum jv_fault fault;
 	struct err err = {0};
 	struct jv doc = jv_null();
+	bool whole;
 
 	arena_reset(o->scratch, SCRATCH_BYTES);
-	if (status != 200 || jv_parse(o->scratch, body, &doc, &fault, &err) < 0 ||
-	    doc.kind != JV_ARRAY)
-		observe_gap(o, backend, "list", "the engine's list of containers cannot be read");
+	if (status != 200 || jv_parse(o->scratch, body, &doc, &fault, &err) < 0)
+		doc = jv_null();
+	whole = doc.kind == JV_ARRAY;
 	for (size_t i = 0; doc.kind == JV_ARRAY && i < doc.count; i++)
-		take_row(o, backend, &doc.items[i]);
+		whole = take_row(o, backend, &doc.items[i]) && whole;
+	if (!whole)
+		observe_gap(o, backend, "list", "the engine's list of containers cannot be read");
 	observe_ask_end(of->list);
 	of->list = NULL;
 }

@@ -244,6 +244,10 @@ static void on_row(void *arg, struct span row)
 		r->tally.left_out++;
 	else
 		id = s->ops->running_row(s->backend, &call, &doc);
+	if (!id) {
+		r->tally.left_out++;
+		id = "";
+	}
 	if (r->lists_kill && (!*id || !rejudge_kills(r->worker, call.object.owner)))
 		id = "";
 	if (is_id(id)) {

@@ -42,9 +42,9 @@ const char *docker_running_row(struct backend *be, struct backend_call *call, co
 	struct docker_thing thing;
 
 	(void)be;
-	if (row->kind != JV_OBJECT)
-		return "";
 	thing = docker_row_thing(REACH_CONTAINERS, row);
+	if (!*thing.id)
+		return NULL;
 	docker_object(call, &thing);
 	return *owner_of(call, &thing) ? thing.id : "";
 }
@@ -105,7 +105,7 @@ enum step docker_again(struct backend *be, struct backend_call *call, struct aga
 		answer = docker_ask(call, docker_target(call, "/containers/", st->name, "/json"),
 				    "containers", docker_cut(call, st->name));
 	if (answer && answer->status != 404 &&
-	    (answer->status != 200 || answer->body.kind != JV_OBJECT ||
+	    (answer->status != 200 || !docker_tells_state(&answer->body) ||
 	     !span_is(st->name, jv_str(&answer->body, "Id", ""))))
 		docker_refuse(call, REASON_engine_reply, "container", NULL);
 	else if (answer && answer->status == 200)

@@ -146,12 +146,26 @@ static bool is_answer(struct backend_call *call, const struct lookup *l)
 	return !call->refused.count;
 }
 
-static void read_rows(struct backend_call *call, enum reach_kind kind, const struct jv *rows)
+/* Nothing is what an empty list says, and nothing else does. */
+static bool is_list(struct backend_call *call, const struct lookup *l, const struct jv *rows)
 {
-	for (size_t i = 0; rows && rows->kind == JV_ARRAY && i < rows->count; i++) {
+	if (rows && rows->kind == JV_ARRAY)
+		return true;
+	docker_refuse(call, REASON_engine_reply, l->table, NULL);
+	return false;
+}
+
+static void read_rows(struct backend_call *call, const struct lookup *l, enum reach_kind kind,
+		      const struct jv *rows)
+{
+	for (size_t i = 0; is_list(call, l, rows) && i < rows->count; i++) {
 		const struct docker_thing t = docker_row_thing(kind, &rows->items[i]);
 		struct counted *one;
 
+		if (!*t.id) {
+			docker_refuse(call, REASON_engine_reply, l->table, NULL);
+			return;
+		}
 		if (!docker_is_mine(call, &t))
 			continue;
 		one = add(call, docker_kind_name(kind), t.id);
@@ -173,11 +187,12 @@ static void read_container(struct backend_call *call, const struct lookup *l)
 		one->runs = false;
 		return;
 	}
-	if (!state || !host) {
+	t = docker_container_thing(doc);
+	if (!docker_tells_state(doc) || !host || host->kind != JV_OBJECT ||
+	    strcmp(t.id, l->key) != 0) {
 		docker_refuse(call, REASON_engine_reply, "container", NULL);
 		return;
 	}
-	t = docker_container_thing(doc);
 	one = add(call, "container", l->key);
 	one->name = t.name;
 	one->looked_at = true;
@@ -206,17 +221,19 @@ static int64_t volume_bytes(const struct backend_call *call, const struct jv *ro
 {
 	int64_t sum = 0;
 
-	for (size_t i = 0; rows && rows->kind == JV_ARRAY && i < rows->count; i++) {
+	if (!rows || rows->kind != JV_ARRAY)
+		return -1;
+	for (size_t i = 0; i < rows->count; i++) {
 		const struct docker_thing t = docker_volume_thing(&rows->items[i]);
 		int64_t size = jv_num(jv_get(&rows->items[i], "UsageData"), "Size", -1);
 
-		if (!docker_is_mine(call, &t))
+		if (*t.id && !docker_is_mine(call, &t))
 			continue;
-		if (size < 0 || size > INT64_MAX - sum)
+		if (!*t.id || size < 0 || size > INT64_MAX - sum)
 			return -1;
 		sum += size;
 	}
-	return rows ? sum : -1;
+	return sum;
 }
 
 /* All layers, less what only images take that others built: what is pulled belongs to nobody. */
@@ -254,9 +271,9 @@ static void read_answers(struct docker *d, struct backend_call *call)
 		const struct lookup *l = &call->lookups[i];
 
 		if (!strcmp(l->table, "running"))
-			read_rows(call, REACH_CONTAINERS, &l->body);
+			read_rows(call, l, REACH_CONTAINERS, &l->body);
 		else if (!strcmp(l->table, "volumes"))
-			read_rows(call, REACH_VOLUMES, jv_get(&l->body, "Volumes"));
+			read_rows(call, l, REACH_VOLUMES, jv_get(&l->body, "Volumes"));
 		else if (!strcmp(l->table, "df"))
 			read_space(d, call, &l->body);
 		else

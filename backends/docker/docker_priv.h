@@ -323,6 +323,9 @@ bool docker_admit_image(struct backend_call *call, const struct jv *doc, const c
 const struct jv *docker_container(struct docker *d, struct backend_call *call, struct span name);
 void docker_object(struct backend_call *call, const struct docker_thing *t);
 
+/* Whether a container's document says if it runs; without that nobody knows that it does not. */
+bool docker_tells_state(const struct jv *doc);
+
 /* The kind of objects that a list shows. */
 enum reach_kind docker_listed_kind(enum operation op);
 

@@ -253,7 +253,7 @@ static bool fits(const struct jv *made, const struct jv *judged)
 
 static void compare_mounts(const struct comparing *c, const struct jv *list)
 {
-	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
+	for (size_t i = 0; i < list->count; i++) {
 		const char *target = jv_str(&list->items[i], "Destination", "");
 		const struct jv *judged = judged_mount(c, target);
 
@@ -307,7 +307,7 @@ static void compare(struct backend_call *call, const struct jv *doc)
 {
 	static const struct jv nothing = {.kind = JV_OBJECT};
 	const struct docker_state *st = docker_state(call);
-	const struct jv *sent = jv_get(&st->sent, "HostConfig");
+	const struct jv *sent = jv_get(&st->sent, "HostConfig"), *mounts = jv_get(doc, "Mounts");
 	struct comparing c = {.call = call,
 			      .st = st,
 			      .sent = sent ? sent : &nothing,
@@ -315,6 +315,7 @@ static void compare(struct backend_call *call, const struct jv *doc)
 			      .host = jv_get(doc, "HostConfig")};
 
 	if (!c.config || c.config->kind != JV_OBJECT || !c.host || c.host->kind != JV_OBJECT ||
+	    !mounts || mounts->kind != JV_ARRAY ||
 	    strcmp(jv_str(doc, "Id", ""), st->created) != 0) {
 		docker_refuse(call, REASON_not_as_judged, "Id", jv_str(doc, "Id", ""))->text =
 			"what was made cannot be inspected";
@@ -322,7 +323,7 @@ static void compare(struct backend_call *call, const struct jv *doc)
 	}
 	compare_config(&c, doc);
 	compare_host(&c);
-	compare_mounts(&c, jv_get(doc, "Mounts"));
+	compare_mounts(&c, mounts);
 }
 
 /* --- check --- */

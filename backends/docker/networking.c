@@ -30,6 +30,8 @@ const char *docker_network_name(struct backend_call *call, const char *given)
 		return given;
 	name = jv_str(&answer->body, "Name", given);
 	thing = docker_network_thing(&answer->body);
+	if (!*thing.id)
+		docker_refuse(call, REASON_engine_reply, "network", given);
 	if (strcmp(name, given) != 0 && strcmp(thing.id, given) != 0 &&
 	    !docker_sees(call, &thing)) {
 		docker_refuse(call, REASON_network, "network", given)->text =

@@ -15,6 +15,13 @@ void docker_object(struct backend_call *call, const struct docker_thing *t)
 	};
 }
 
+bool docker_tells_state(const struct jv *doc)
+{
+	const struct jv *running = jv_get(jv_get(doc, "State"), "Running");
+
+	return running && running->kind == JV_BOOL;
+}
+
 /* Whatever is not there for the caller is refused in the same words. */
 static const void *absent(struct backend_call *call, const char *kind, const char *text)
 {

@@ -249,6 +249,17 @@ static struct jv edit(const struct backend_call *call, const struct editing *e, 
 	return *doc;
 }
 
+/* What is no list is not an empty one. */
+static bool is_list(enum operation op, const struct jv *doc)
+{
+	const struct jv *list = op == OP_VOLUME_LIST ? jv_get(doc, "Volumes") : doc;
+
+	if (op != OP_VOLUME_LIST && op != OP_CONTAINER_LIST && op != OP_NETWORK_LIST &&
+	    op != OP_IMAGE_LIST)
+		return true;
+	return list && (list->kind == JV_ARRAY || list->kind == JV_NULL);
+}
+
 int docker_filter(struct backend *be, struct backend_call *call, int status, struct span body,
 		  struct buf *ret, struct err *err)
 {
@@ -261,6 +272,8 @@ int docker_filter(struct backend *be, struct backend_call *call, int status, str
 		return 0;
 	if (jv_parse(call->arena, body, &doc, &fault, err) < 0)
 		return err_wrap(err, "the engine's reply");
+	if (status >= 200 && status < 300 && !is_list(call->op, &doc))
+		return err_set(err, ERR_UPSTREAM, "the engine's reply is no list");
 	if (status >= 200 && status < 300) {
 		out = edit(call, &e, &doc);
 		docker_hide(call, call->arena, &out); /* what is seen was decided by all of it */

@@ -66,12 +66,17 @@ static bool begin(struct docker *d, struct backend_call *call, const struct jv *
 {
 	const struct docker_info *info = docker_know(d, call);
 	const struct jv *config = jv_get(doc, "Config");
+	const struct jv *networks = jv_path(doc, "NetworkSettings.Networks");
 	struct jv *own = arena_take(call->arena, sizeof(*own));
 
 	if (!info || !own)
 		return false;
 	if (!config || config->kind != JV_OBJECT || !host || host->kind != JV_OBJECT) {
 		docker_refuse(call, REASON_engine_reply, "HostConfig", NULL);
+		return false;
+	}
+	if (!networks || networks->kind != JV_OBJECT) {
+		docker_refuse(call, REASON_engine_reply, "NetworkSettings.Networks", NULL);
 		return false;
 	}
 	if (!docker_vet(call, SCHEMA_HOST, host, "HostConfig"))
@@ -83,7 +88,7 @@ static bool begin(struct docker *d, struct backend_call *call, const struct jv *
 		.info = info,
 		.config = config,
 		.host = own,
-		.networking = jv_path(doc, "NetworkSettings.Networks"),
+		.networking = networks,
 		.made = true,
 		.id = jv_str(doc, "Id", ""),
 		.old_id = docker_replaced_id(call),

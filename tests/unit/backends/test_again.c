@@ -64,8 +64,9 @@ static void knows_whose_a_row_is(void **state)
 		{"the gate, by its name",
 		 "{\"Id\":\"ab\",\"Names\":[\"/gate\"],\"Labels\":{\"sallyport.owner\":\"a\"}}",
 		 ""},
-		{"no object", "[]", ""},
-		{"no id", "{\"Labels\":{\"sallyport.owner\":\"alice\"}}", ""},
+		{"no object", "[]", "unreadable"},
+		{"no id", "{\"Labels\":{\"sallyport.owner\":\"alice\"}}", "unreadable"},
+		{"an id that is none", "{\"Id\":7,\"Labels\":{}}", "unreadable"},
 	};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct backend *be = opened();
@@ -79,7 +80,9 @@ static void knows_whose_a_row_is(void **state)
 					    .self = "gate"};
 		struct jv row = drive_parse(a, rows[i].row);
 
-		CHECK_STR(rows[i].name, rows[i].want, be->ops->running_row(be, &call, &row));
+		const char *id = be->ops->running_row(be, &call, &row);
+
+		CHECK_STR(rows[i].name, rows[i].want, id ? id : "unreadable");
 	}
 	be->ops->close(be);
 	arena_destroy(a);
@@ -164,6 +167,32 @@ static void reads_what_it_says(void **state)
 			 again.has_minimum ? isolation_name(again.minimum) : "-",
 			 again.runs ? "runs" : "ended", again.comes_back ? "back" : "stays");
 		CHECK_STR(rows[i].name, rows[i].want, text);
+		drive_end(&d);
+	}
+	be->ops->close(be);
+	arena_destroy(a);
+}
+
+/* Not to say whether it runs is not to say that it does not. */
+static void what_does_not_say_whether_it_runs_is_not_known(void **state)
+{
+	static const struct {
+		const char *path, *value;
+	} rows[] = {{"State", "null"}, {"State", "{}"}, {"State.Running", "\"true\""}};
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct backend *be = opened();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct jv world = drive_json(a, "world.json");
+		struct again again;
+		struct drive d;
+
+		set_at(a, (struct jv *)drive_at(&world, "containers.full"), rows[i].path,
+		       rows[i].value);
+		drive_start(&d, be, &world);
+		CHECK_INT(rows[i].value, STEP_REFUSED, ask_again(&d, ID, &again));
+		CHECK_INT(rows[i].value, REASON_engine_reply, d.call.refused.list[0].reason);
 		drive_end(&d);
 	}
 	be->ops->close(be);
@@ -273,6 +302,7 @@ int main(void)
 		cmocka_unit_test(asks_for_what_runs),
 		cmocka_unit_test(knows_whose_a_row_is),
 		cmocka_unit_test(reads_what_it_says),
+		cmocka_unit_test(what_does_not_say_whether_it_runs_is_not_known),
 		cmocka_unit_test(what_is_not_there_does_not_run),
 		cmocka_unit_test(is_read_as_if_it_were_started),
 		cmocka_unit_test(stops_it),

@@ -27,6 +27,38 @@ static const char *filtered(struct drive *d, const char *request, int status, st
 	return ret;
 }
 
+static void what_is_no_list_is_not_an_empty_one(void **state)
+{
+	static const struct {
+		const char *request, *body;
+		bool fine;
+	} rows[] = {
+		{"GET /v1.41/containers/json", "[]", true},
+		{"GET /v1.41/containers/json", "null", true},
+		{"GET /v1.41/containers/json", "{}", false},
+		{"GET /v1.41/networks", "{\"message\":\"x\"}", false},
+		{"GET /v1.41/volumes", "{\"Volumes\":[]}", true},
+		{"GET /v1.41/volumes", "{}", false},
+		{"GET /v1.41/volumes", "[]", false},
+	};
+	struct backend *be = opened();
+	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
+	struct jv world = drive_json(a, "world.json");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct drive d;
+
+		drive_start(&d, be, &world);
+		drive_see(&d, "\"own\"");
+		CHECK_INT(rows[i].request, rows[i].fine,
+			  filtered(&d, rows[i].request, 200, span_of(rows[i].body)) != NULL);
+		drive_end(&d);
+	}
+	be->ops->close(be);
+	arena_destroy(a);
+}
+
 static void shows_only_own_rows(void **state)
 {
 	static const struct {
@@ -273,7 +305,7 @@ static void edits_replies(void **state)
 		{"an error without one", "GET /containers/json", 400, "[]",
 		 "{\"message\":\"the engine refused without saying why\"}\n"},
 		{"an empty list", "GET /containers/json", 200, "[]", "[]\n"},
-		{"no list", "GET /containers/json", 200, "{}", "[]\n"},
+		{"no list", "GET /containers/json", 200, "{}", NULL},
 		{"null", "GET /volumes", 200, "{\"Volumes\":null}",
 		 "{\"Volumes\":null,\"Warnings\":null}\n"},
 		{"no JSON", "GET /containers/json", 200, "<html>", NULL},
@@ -436,6 +468,7 @@ static void keeps_known_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_no_list_is_not_an_empty_one),
 		cmocka_unit_test(shows_only_own_rows),
 		cmocka_unit_test(shows_what_visibility_says),
 		cmocka_unit_test(shows_events_of_what_is_shown),
