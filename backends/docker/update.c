@@ -117,20 +117,21 @@ struct parting {
 	const struct lookup *image, *now; /* what it was made of; what its name stands for now */
 };
 
-static struct docker_reading reading(const struct parting *p, const struct jv *config)
+static bool begin(const struct parting *p, const struct jv *config, struct docker_reading *ret)
 {
-	struct docker_reading r;
-
-	docker_begin_made(p->d, p->call, p->doc, config, &r);
-	r.update = true;
-	r.old_id = r.id;
-	return r;
+	if (!docker_begin_made(p->d, p->call, p->doc, config, ret))
+		return false;
+	ret->update = true;
+	ret->old_id = ret->id;
+	return true;
 }
 
 static bool read_before(const struct parting *p, struct jv *ret)
 {
-	struct docker_reading r = reading(p, jv_get(p->doc, "Config"));
+	struct docker_reading r;
 
+	if (!begin(p, jv_get(p->doc, "Config"), &r))
+		return false;
 	docker_read_made_as(&r, jv_str(p->doc, "Image", ""), p->image);
 	docker_read_user(&r, "", true);
 	*ret = r.facts;
@@ -148,7 +149,8 @@ static bool read_again(const struct parting *p)
 	if (!config)
 		return false;
 	*config = without_user(p->call, jv_get(p->doc, "Config"), &p->image->body);
-	r = reading(p, config);
+	if (!begin(p, config, &r))
+		return false;
 	docker_read_image(&r, docker_given_image(&r), p->now);
 	p->call->instead = (struct violation){.reason = REASON_NONE}; /* it is a fact here */
 	docker_read_user(&r, jv_str(jv_get(&p->now->body, "Config"), "User", ""),

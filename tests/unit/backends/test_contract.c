@@ -72,7 +72,8 @@ struct tally {
 	int refused, ready;
 };
 
-static void try_with(size_t cap, const char *request, const struct jv *world, struct tally *ret)
+static void try_with(size_t cap, const char *request, bool updates, const struct jv *world,
+		     struct tally *ret)
 {
 	struct backend *be = opened(backend_find("docker"));
 	struct arena *small = arena_create(cap), *whole;
@@ -82,6 +83,7 @@ static void try_with(size_t cap, const char *request, const struct jv *world, st
 	drive_start(&d, be, world);
 	whole = d.arena;
 	d.small = small;
+	d.call.updates = updates;
 	step = drive_request(&d, request);
 	ret->refused += step == STEP_REFUSED;
 	ret->ready += step == STEP_READY;
@@ -98,28 +100,35 @@ static void try_with(size_t cap, const char *request, const struct jv *world, st
 /* However little memory a call may take, it ends in a refusal or as it should. */
 static void runs_out_of_memory_safely(void **state)
 {
-	static const char *const requests[] = {
-		("POST /v1.41/containers/create\n"
-		 "{\"Image\":\"busybox\",\"HostConfig\":{\"Binds\":[\"/a:/b\"],"
-		 "\"CapAdd\":[\"SYS_ADMIN\"],\"Memory\":1}}"),
-		("POST /v1.41/commit?container=run&repo=x\n"
-		 "{\"Env\":[\"A=b\"],\"Labels\":{\"a\":\"b\"}}"),
-		"GET /v1.41/images/get?names=busybox&names=reg.example/team/app:1",
-		"POST /v1.41/images/busybox/tag?repo=x&tag=1",
-		"POST /v1.41/images/reg.example/team/app/push?tag=1",
-		"POST /v1.41/volumes/prune?filters=%7B%22label%22%3A%5B%22a%22%5D%7D",
+	static const struct {
+		const char *request;
+		bool updates;
+	} rows[] = {
+		{("POST /v1.41/containers/create\n"
+		  "{\"Image\":\"busybox\",\"HostConfig\":{\"Binds\":[\"/a:/b\"],"
+		  "\"CapAdd\":[\"SYS_ADMIN\"],\"Memory\":1}}"),
+		 false},
+		{("POST /v1.41/commit?container=run&repo=x\n"
+		  "{\"Env\":[\"A=b\"],\"Labels\":{\"a\":\"b\"}}"),
+		 false},
+		{"GET /v1.41/images/get?names=busybox&names=reg.example/team/app:1", false},
+		{"POST /v1.41/images/busybox/tag?repo=x&tag=1", false},
+		{"POST /v1.41/images/reg.example/team/app/push?tag=1", false},
+		{"POST /v1.41/volumes/prune?filters=%7B%22label%22%3A%5B%22a%22%5D%7D", false},
+		{"POST /v1.41/containers/full/stop", true},
+		{"POST /v1.41/containers/create?name=full\n{\"Image\":\"busybox\"}", true},
 	};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct tally t = {0, 0};
 
 		for (size_t cap = 1; cap < 400000; cap += cap < 20000 ? 97 : 4001)
-			try_with(cap, requests[i], &world, &t);
-		CHECK_INT(requests[i], 1, t.refused > 5);
-		CHECK_INT(requests[i], 1, t.ready > 5);
+			try_with(cap, rows[i].request, rows[i].updates, &world, &t);
+		CHECK_INT(rows[i].request, 1, t.refused > 5);
+		CHECK_INT(rows[i].request, 1, t.ready > 5);
 	}
 	arena_destroy(a);
 }
