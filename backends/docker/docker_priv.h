@@ -17,6 +17,7 @@
  *	made.c                check(): what was made beside what was judged
  *	replaces.def, update.c  updates: what a create replaces, and what that one was
  *	sealed.c              what of these may be secret, or is more than a fact says, as digests
+ *	proc_paths.def        what engines take away from /proc and /sys by themselves
  *	start.c               start, restart, unpause, update: what an existing container is
  *	again.c               what runs, judged again as if it were started now
  *	attest.c              check() of these: what the kernel says of what runs
@@ -491,7 +492,8 @@ const char *docker_maker(const struct backend_call *call);
 /* What the container before was held against when it was judged again, the new one is, too. */
 void docker_keep_standard(struct backend_call *call, struct jv *labels);
 bool docker_skips_label(const struct docker_reading *r, struct span label);
-/* Whether s is a beginning of the container's id, or of that of the one it replaces. */
+/* Whether s is a beginning, as long as engines show it, of the container's id, or of that of the
+ * one it replaces. */
 bool docker_is_own_id(const struct docker_reading *r, struct span s);
 void docker_read_sealed(struct docker_reading *r);
 void docker_seal_endpoint(struct docker_reading *r, const char *network, const struct jv *endpoint);
@@ -529,6 +531,14 @@ struct jv *docker_fact_list(struct docker_reading *r, const char *path);
 
 /* True if user is root in any spelling; *ret_known: false for a name of which it is not known. */
 bool docker_user_is_root(struct span user, bool *ret_known);
+
+struct docker_proc_path {
+	const char *key, *path;
+	bool always;
+};
+
+extern const struct docker_proc_path docker_proc_paths[]; /* proc_paths.def */
+extern const size_t docker_proc_path_count;
 
 /* Whether an existing container's /proc and /sys are protected at least as every engine does. */
 bool docker_keeps_proc_paths(const struct jv *host);

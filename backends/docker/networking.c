@@ -172,7 +172,7 @@ static bool only_own_id(const struct docker_reading *r, const struct jv *aliases
 		struct span s = aliases->items[i].kind == JV_STRING ? aliases->items[i].str
 								    : (struct span){"", 0};
 
-		if (s.len < 12 || !docker_is_own_id(r, s))
+		if (!docker_is_own_id(r, s))
 			return false;
 	}
 	return true;

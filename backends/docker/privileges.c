@@ -210,30 +210,26 @@ static bool holds(const struct jv *list, const char *path)
 	return false;
 }
 
-/* Whether an existing container keeps at least what every engine protects. */
-static bool keeps_paths(const struct jv *list, const char *const *least, size_t count)
-{
-	if (!list || list->kind != JV_ARRAY)
-		return !list || list->kind == JV_NULL;
-	for (size_t i = 0; i < count; i++)
-		if (!holds(list, least[i]))
-			return false;
-	return true;
-}
+const struct docker_proc_path docker_proc_paths[] = {
+#define PROTECTED(key, path, always) {#key, path, always},
+#include "backends/docker/proc_paths.def"
+#undef PROTECTED
+};
+const size_t docker_proc_path_count = sizeof(docker_proc_paths) / sizeof(*docker_proc_paths);
 
+/* Whether an existing container keeps at least what every engine protects. */
 bool docker_keeps_proc_paths(const struct jv *host)
 {
-	static const char *const masked[] = {
-		"/proc/acpi",       "/proc/kcore",       "/proc/keys", "/proc/latency_stats",
-		"/proc/timer_list", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",
-	};
-	static const char *const readonly[] = {
-		"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
-	};
+	for (size_t i = 0; i < docker_proc_path_count; i++) {
+		const struct docker_proc_path *p = &docker_proc_paths[i];
+		const struct jv *list = jv_get(host, p->key);
 
-	return keeps_paths(jv_get(host, "MaskedPaths"), masked, sizeof(masked) / sizeof(*masked)) &&
-	       keeps_paths(jv_get(host, "ReadonlyPaths"), readonly,
-			   sizeof(readonly) / sizeof(*readonly));
+		if (!p->always || !list || list->kind == JV_NULL)
+			continue;
+		if (list->kind != JV_ARRAY || !holds(list, p->path))
+			return false;
+	}
+	return true;
 }
 
 static void read_proc_paths(struct docker_reading *r)

@@ -183,6 +183,41 @@ static void seal_borrowed(struct docker_reading *r)
 	}
 }
 
+/* An engine names one for each processor of its host. */
+static bool is_of_processor(struct span path)
+{
+	return span_starts(path, "/sys/devices/system/cpu/cpu") &&
+	       span_ends(path, "/thermal_throttle");
+}
+
+static void seal_path(struct docker_reading *r, const char *key, struct span path)
+{
+	if (!is_of_processor(path))
+		seal(r, "sealed.paths", key, path);
+}
+
+/* What is taken away from /proc and /sys; where nothing is said, what engines do by themselves. */
+static void seal_paths(struct docker_reading *r, const char *key)
+{
+	const struct jv *list = jv_get(r->host, key);
+
+	docker_fact_list(r, "sealed.paths");
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		if (list->items[i].kind == JV_STRING)
+			seal_path(r, key, list->items[i].str);
+	if ((list && list->kind != JV_NULL) || jv_true(r->host, "Privileged"))
+		return;
+	for (size_t i = 0; i < docker_proc_path_count; i++)
+		if (strcmp(docker_proc_paths[i].key, key) == 0)
+			seal_path(r, key, span_of(docker_proc_paths[i].path));
+}
+
+static void seal_proc_paths(struct docker_reading *r)
+{
+	seal_paths(r, "MaskedPaths");
+	seal_paths(r, "ReadonlyPaths");
+}
+
 void docker_read_sealed(struct docker_reading *r)
 {
 	static const struct {
@@ -201,6 +236,9 @@ void docker_read_sealed(struct docker_reading *r)
 	static const char *const maps[] = {"Sysctls", "Annotations", "StorageOpt"};
 	const struct jv *env = jv_get(r->config, "Env");
 
+	/* A start is beside what was there before as well, and this must not be less. */
+	if (r->update || r->old_id)
+		seal_proc_paths(r);
 	if (!r->update)
 		return;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)

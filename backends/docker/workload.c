@@ -98,12 +98,14 @@ static void read_command(struct docker_reading *r)
 	docker_fact(r, "command.healthcheck", jv_bool(checks));
 }
 
+#define SHORT_ID 12 /* digits that engines show; fewer may be anybody's name */
+
 bool docker_is_own_id(const struct docker_reading *r, struct span s)
 {
 	const char *const ids[] = {r->id, r->old_id};
 
 	for (size_t i = 0; i < 2; i++)
-		if (ids[i] && s.len && strncmp(ids[i], s.at, s.len) == 0)
+		if (ids[i] && s.len >= SHORT_ID && strncmp(ids[i], s.at, s.len) == 0)
 			return true;
 	return false;
 }

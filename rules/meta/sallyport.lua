@@ -587,6 +587,7 @@
 ---@field env? string[] Of each environment variable with its value.
 ---@field labels? string[] Of each label with its value.
 ---@field settings? string[] Of what has a value beside its name: kernel settings, annotations, storage and log options, settings of end points.
+---@field paths? string[] Of each path of /proc and /sys that is hidden, or cannot be written.
 
 ---@class Fact.workload.exec
 ---@field privileged? boolean The command would have all capabilities.
