@@ -112,10 +112,17 @@ static bool belongs_to_start(struct observe *o, const struct pending *p)
 		watched_starts(o->worker->conf->watched, p->backend, p->h.container));
 }
 
+/*
+ * A container's networks at its start, and a decision to attach it to one, look alike in events:
+ * what is from before such a decision is none of its doing, as far as clocks agree.
+ */
 static bool is_explained(struct observe *o, const struct pending *p)
 {
-	if (!watched_explain(o->worker->conf->watched, p->backend, &p->h, p->read_ms, p->past) &&
-	    !belongs_to_start(o, p))
+	struct watched *w = o->worker->conf->watched;
+	const struct watched_read r = {.at_ms = p->read_ms, .line = p->line, .past = p->past};
+
+	if (!watched_explain_in_order(w, p->backend, &p->h, &r) && !belongs_to_start(o, p) &&
+	    !watched_explain(w, p->backend, &p->h, &r))
 		return false;
 	count_judged(o, p);
 	return true;
@@ -192,8 +199,14 @@ static void decide(struct observe *o, struct pending *p, const struct jv *contai
 {
 	const struct service *s = &o->worker->services[p->backend];
 
-	if (is_old_news(o, p, container) || (p->found && is_explained(o, p))) {
-		/* neither seen nor missed, or counted */
+	if (is_old_news(o, p, container)) {
+		drop(o, p); /* neither seen nor missed, or counted */
+		return;
+	}
+	if (p->found)
+		watched_found(o->of[p->backend].shared, &p->h);
+	if (p->found && is_explained(o, p)) {
+		/* counted */
 	} else if (may_be_by_itself(p) && s->ops->by_itself(s->backend, &p->h, container)) {
 		count_engine(o, p);
 		note_exec(o, p);
@@ -304,7 +317,8 @@ static void on_event(void *module, size_t backend, struct span line)
 	struct observe *o = module;
 	struct observed *of = of_backend(o, backend);
 	const struct service *s = &o->worker->services[backend];
-	struct pending p = {.backend = backend, .read_ms = o->worker->loop.now_ms};
+	/* What was decided after this turn of the loop began explains it as well. */
+	struct pending p = {.backend = backend, .read_ms = clock_boot_ms()};
 
 	if (!of)
 		return;
@@ -325,7 +339,7 @@ static void on_event(void *module, size_t backend, struct span line)
 	if (p.h.at_ns > of->shared->last_ns && p.h.at_ns < clock_unix_ns() + 60000000000ULL)
 		of->shared->last_ns = p.h.at_ns;
 	note_life(o, &p.h, &p);
-	if (p.h.effect == EFFECT_NONE || is_explained(o, &p))
+	if (p.h.effect == EFFECT_NONE || watched_was_found(of->shared, &p.h) || is_explained(o, &p))
 		watched_known(of->shared, p.line);
 	else
 		observe_judge(o, &p);
@@ -347,6 +361,7 @@ static bool take_row(struct observe *o, size_t backend, const struct jv *row)
 		return false;
 	if (p.h.at_ns / 1000000000 > of->since_ns / 1000000000 &&
 	    !observe_life(o, p.h.container)->created) {
+		watched_found(of->shared, &p.h);
 		if (!is_explained(o, &p))
 			observe_unexplained(o, &p, cause_of(&p));
 	}
@@ -460,7 +475,7 @@ static bool awaits_exec(const struct observe *o, const struct pending *p)
 static bool is_late(const struct observe *o, const struct pending *p)
 {
 	if (p->h.effect == EFFECT_CONNECT)
-		return o->worker->stopping || o->worker->loop.now_ms - p->read_ms >= GRACE_MS;
+		return o->worker->stopping || o->worker->loop.now_ms >= p->read_ms + GRACE_MS;
 	return !awaits_exec(o, p);
 }
 

@@ -4,6 +4,7 @@
 #include "gate/base/hash.h"
 #include "gate/base/shared.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +15,10 @@
 struct deed {
 	_Atomic uint64_t ref; /* 0: none, or being written */
 	_Atomic uint64_t ended_ms, at_ms;
+	uint64_t noted_ns; /* by the clock of the day */
 	_Atomic bool failed;
 	_Atomic uint32_t used;
+	_Atomic uint64_t used_by; /* a line */
 	bool many;
 	uint8_t effect;
 	uint16_t backend;
@@ -85,9 +88,11 @@ deed_ref watched_add(struct watched *w, const struct deed_text *text)
 	d->backend = (uint16_t)text->backend;
 	d->many = text->many;
 	d->used = 0;
+	d->used_by = 0;
 	d->failed = false;
 	d->ended_ms = 0;
 	d->at_ms = text->before ? 0 : now_ms;
+	d->noted_ns = text->before ? 0 : clock_unix_ns();
 	snprintf(d->key, sizeof(d->key), "%s", key);
 	snprintf(d->decision, sizeof(d->decision), "%s", text->decision);
 	atomic_store(&d->ref, ref);
@@ -165,13 +170,18 @@ static bool fits_any(const struct happening *h)
 	return h->effect != EFFECT_CREATE || (!*h->decision && h->image_by_id);
 }
 
-static bool fits(const struct deed *d, size_t backend, const struct happening *h, uint64_t now_ms,
-		 bool past)
+static bool is_left(const struct deed *d, const struct watched_read *r)
+{
+	return d->many || !d->used || (r->line && d->used_by == r->line);
+}
+
+static bool fits(const struct deed *d, size_t backend, const struct happening *h,
+		 const struct watched_read *r)
 {
 	char shortened[WATCHED_KEY];
 
-	if (d->effect != h->effect || d->backend != backend || (!d->many && d->used) ||
-	    (!past && is_over(d, now_ms)) || d->at_ms > now_ms)
+	if (d->effect != h->effect || d->backend != backend || !is_left(d, r) ||
+	    (!r->past && is_over(d, r->at_ms)) || d->at_ms > r->at_ms)
 		return false;
 	if (!*d->key)
 		return fits_any(h);
@@ -204,22 +214,36 @@ static void note_start(struct watched *w, size_t backend, const struct happening
 	watched_add(w, &text);
 }
 
-bool watched_explain(struct watched *w, size_t backend, const struct happening *h, uint64_t now_ms,
-		     bool past)
+static bool explain(struct watched *w, size_t backend, const struct happening *h,
+		    const struct watched_read *r, uint64_t noted_until_ns)
 {
 	uint64_t all = atomic_load(&w->next), ref;
 
 	for (uint64_t back = 0; back < all && back < WATCHED_DEEDS; back++) {
 		struct deed *d = deed_at(w, back, &ref);
 
-		if (!d || !fits(d, backend, h, now_ms, past) || atomic_load(&d->ref) != ref)
+		if (!d || d->noted_ns > noted_until_ns || !fits(d, backend, h, r) ||
+		    atomic_load(&d->ref) != ref)
 			continue;
+		d->used_by = r->line;
 		d->used++;
 		if (h->effect == EFFECT_CREATE && !*d->key)
 			note_start(w, backend, h, d);
 		return true;
 	}
 	return false;
+}
+
+bool watched_explain(struct watched *w, size_t backend, const struct happening *h,
+		     const struct watched_read *r)
+{
+	return explain(w, backend, h, r, UINT64_MAX);
+}
+
+bool watched_explain_in_order(struct watched *w, size_t backend, const struct happening *h,
+			      const struct watched_read *r)
+{
+	return explain(w, backend, h, r, h->at_ns);
 }
 
 bool watched_starts(const struct watched *w, size_t backend, const char *container)
@@ -267,5 +291,39 @@ bool watched_is_known(const struct watched_backend *b, uint64_t line)
 	for (size_t i = 0; i < WATCHED_LINES; i++)
 		if (b->lines[i] == line)
 			return true;
+	return false;
+}
+
+#define SECOND_NS    UINT64_C(1000000000)
+#define LATE_SECONDS 2 /* between what an engine says of a start, and its event */
+
+/* back: so many seconds before it; containers are made once, and started many times. */
+static uint64_t found_key(const struct happening *h, uint64_t back)
+{
+	uint64_t second = h->effect == EFFECT_CREATE ? 0 : h->at_ns / SECOND_NS - back;
+	char text[WATCHED_KEY];
+
+	snprintf(text, sizeof(text), "%d %" PRIu64 " %s", (int)h->effect, second, h->id);
+	return watched_line(span_of(text));
+}
+
+void watched_found(struct watched_backend *b, const struct happening *h)
+{
+	b->found[b->next_found++ % WATCHED_FOUND] = found_key(h, 0);
+}
+
+bool watched_was_found(struct watched_backend *b, const struct happening *h)
+{
+	if (h->effect != EFFECT_CREATE && h->effect != EFFECT_START)
+		return false;
+	for (uint64_t back = 0; back <= LATE_SECONDS; back++) {
+		uint64_t key = found_key(h, back);
+
+		for (size_t i = 0; i < WATCHED_FOUND; i++)
+			if (b->found[i] == key) {
+				b->found[i] = 0;
+				return true;
+			}
+	}
 	return false;
 }

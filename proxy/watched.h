@@ -23,6 +23,7 @@ struct watched;
 #define WATCHED_DEEDS    8192 /* kept at once, of all backends */
 #define WATCHED_KEY      136
 #define WATCHED_LINES    512 /* hashes of the last lines of events, of each backend */
+#define WATCHED_FOUND    256 /* what a list told before its event did */
 #define DEED_FAILED_MS   5000
 #define DEED_LATE_MS     60000
 #define DEED_MANY_MS     10000
@@ -63,12 +64,26 @@ void watched_ended(struct watched *w, const deed_ref *refs, bool sent, int http)
 
 deed_ref watched_add(struct watched *w, const struct deed_text *text);
 
+/* How the watcher came to know of something. */
+struct watched_read {
+	uint64_t at_ms; /* when it was read; clock_boot_ms() */
+	uint64_t line;  /* watched_line() of its event; 0: of none */
+	bool past;      /* it is from before: decisions are not too old for it */
+};
+
 /*
- * The watcher: was there a decision that explains this?  It is used up then.  now_ms:
- * when the happening was read; past: it is from before that (deeds are not too old for it).
+ * The watcher: was there a decision that explains this?  It is used up then, but for the same
+ * line: who read it may have died before it was known.
  */
-bool watched_explain(struct watched *w, size_t backend, const struct happening *h, uint64_t now_ms,
-		     bool past);
+bool watched_explain(struct watched *w, size_t backend, const struct happening *h,
+		     const struct watched_read *r);
+
+/*
+ * The same, of decisions from before it happened, by the engine's clock and ours: for what
+ * something else may explain as well, so that a watcher who reads late mixes nothing up.
+ */
+bool watched_explain_in_order(struct watched *w, size_t backend, const struct happening *h,
+			      const struct watched_read *r);
 
 /* A start of this container was decided, and has not been seen. */
 bool watched_starts(const struct watched *w, size_t backend, const char *container);
@@ -90,6 +105,8 @@ struct watched_backend {
 	uint64_t began_ns;        /* what the next sum is of */
 	uint64_t lines[WATCHED_LINES]; /* hashes; a line that comes again is no news */
 	unsigned next_line;
+	uint64_t found[WATCHED_FOUND]; /* hashes, 0: none */
+	unsigned next_found;
 };
 
 struct watched_backend *watched_of(struct watched *w, size_t backend); /* NULL: not followed */
@@ -98,5 +115,12 @@ struct watched_backend *watched_of(struct watched *w, size_t backend); /* NULL: 
 uint64_t watched_line(struct span line);
 void watched_known(struct watched_backend *b, uint64_t line);
 bool watched_is_known(const struct watched_backend *b, uint64_t line);
+
+/*
+ * A list told of it, and it has been counted.  Its event may come all the same, from another
+ * connection or later than the list: that tells nothing new, once.
+ */
+void watched_found(struct watched_backend *b, const struct happening *h);
+bool watched_was_found(struct watched_backend *b, const struct happening *h);
 
 #endif

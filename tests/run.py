@@ -59,6 +59,10 @@ def suites(long):
               env={"FUZZ_BUILD": str(FUZZ)}, beside=True),
         Suite("e2e", [tests / "e2e/run"], 420, GCC, quick=False, env=gcc),
         Suite("clients", [tests / "clients/run"], 360, GCC, quick=False, env=gcc),
+        # Its callers wait most of the time.
+        Suite("soak", [tests / "soak/run", "--seconds", "1800" if long else "120", "--every",
+                       "5" if long else "1.5"],
+              2400 if long else 420, GCC, quick=False, env=gcc, beside=not long),
         Suite("differential", [tests / "differential/run", "--requests",
                                "100000" if long else "10000"], 3600 if long else 420, GCC,
               quick=False, env=gcc),
@@ -68,9 +72,6 @@ def suites(long):
         Suite("ship", [tests / "ship/run"], 120, GCC, quick=False, env=gcc),
         Suite("kill", [tests / "kill/run", "--seconds", "600" if long else "30"],
               900 if long else 180, GCC, quick=False, env=gcc),
-        Suite("soak", [tests / "soak/run", *(["--seconds", "1800", "--callers", "50"] if long else
-                                             ["--seconds", "60"])],
-              2400 if long else 300, GCC, quick=False, env=gcc),
         Suite("quickstart", [ROOT / "examples/quickstart", "--check"], 240, quick=False),
     ]
 

@@ -33,8 +33,9 @@ static struct happening start_of(const char *container)
 static bool explains(struct watched *w, size_t backend, const char *container)
 {
 	const struct happening h = start_of(container);
+	const struct watched_read now = {.at_ms = clock_boot_ms()};
 
-	return watched_explain(w, backend, &h, clock_boot_ms(), false);
+	return watched_explain(w, backend, &h, &now);
 }
 
 static void a_decision_explains_one_start(void **state)
@@ -52,6 +53,66 @@ static void a_decision_explains_one_start(void **state)
 	CHECK_INT("explained", 1, explains(w, 0, "c1"));
 	CHECK_INT("used up", 0, explains(w, 0, "c1"));
 	CHECK_INT("is awaited no more", 0, watched_starts(w, 0, "c1"));
+}
+
+/* Read late: a container was attached by its start, and then by a decision. */
+static void a_later_decision_comes_last(void **state)
+{
+	struct watched *w = table();
+	struct watched_read now = {.line = 0};
+	deed_ref refs[DEEDS_OF_ONE];
+	struct happening h = start_of("c1");
+
+	(void)state;
+	h.effect = EFFECT_CONNECT;
+	h.at_ns = clock_unix_ns();
+	watched_note(w, 0, OP_NETWORK_CONNECT, "c1", DECISION, refs);
+	now.at_ms = clock_boot_ms();
+	CHECK_INT("from before it", 0, watched_explain_in_order(w, 0, &h, &now));
+	CHECK_INT("an engine whose clock is slow", 1, watched_explain(w, 0, &h, &now));
+	watched_note(w, 0, OP_NETWORK_CONNECT, "c1", DECISION, refs);
+	now.at_ms = clock_boot_ms();
+	h.at_ns = clock_unix_ns();
+	CHECK_INT("from after it", 1, watched_explain_in_order(w, 0, &h, &now));
+	CHECK_INT("used up", 0, watched_explain_in_order(w, 0, &h, &now));
+}
+
+/* A watcher died when it had used a decision up, and before it knew the line. */
+static void a_line_that_is_read_again_is_explained_again(void **state)
+{
+	struct watched *w = table();
+	struct watched_read first = {.line = watched_line(span_of("a"))}, second = first;
+	deed_ref refs[DEEDS_OF_ONE];
+	const struct happening h = start_of("c1");
+
+	(void)state;
+	watched_note(w, 0, OP_CONTAINER_START, "c1", DECISION, refs);
+	first.at_ms = second.at_ms = clock_boot_ms();
+	second.line = watched_line(span_of("b"));
+	CHECK_INT("explained", 1, watched_explain(w, 0, &h, &first));
+	CHECK_INT("another one", 0, watched_explain(w, 0, &h, &second));
+	CHECK_INT("the same", 1, watched_explain(w, 0, &h, &first));
+}
+
+/* A list told of it; then its event comes, once. */
+static void what_a_list_told_is_no_news(void **state)
+{
+	struct watched_backend *b = watched_of(table(), 0);
+	struct happening h = start_of("c1"), other = start_of("c2");
+
+	(void)state;
+	h.at_ns = UINT64_C(1700000000000000000);
+	other.at_ns = h.at_ns;
+	watched_found(b, &h);
+	CHECK_INT("another container", 0, watched_was_found(b, &other));
+	h.at_ns += UINT64_C(5000000000);
+	CHECK_INT("a later start", 0, watched_was_found(b, &h));
+	h.at_ns -= UINT64_C(3800000000);
+	CHECK_INT("the next second", 1, watched_was_found(b, &h));
+	CHECK_INT("once", 0, watched_was_found(b, &h));
+	h.effect = EFFECT_EXEC;
+	watched_found(b, &h);
+	CHECK_INT("lists tell of no command", 0, watched_was_found(b, &h));
 }
 
 /* An image with its registry and its digest takes more than a field; two that begin alike are two.
@@ -99,14 +160,16 @@ static void texts_without_an_end_are_read_no_further(void **state)
 				    .image = "",
 				    .decision = "",
 				    .image_by_id = true};
+	struct watched_read now = {.line = 0};
 	char *at;
 
 	(void)state;
 	watched_add(w, &text);
+	now.at_ms = clock_boot_ms();
 	at = memmem(w, TABLE, DECISION, strlen(DECISION));
 	assert_non_null(at);
 	memset(at, 'x', 40); /* the whole field */
-	CHECK_INT("explained", 1, watched_explain(w, 0, &h, clock_boot_ms(), false));
+	CHECK_INT("explained", 1, watched_explain(w, 0, &h, &now));
 	CHECK_INT("its start as well", 1, explains(w, 0, "c1"));
 }
 
@@ -114,6 +177,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_decision_explains_one_start),
+		cmocka_unit_test(a_later_decision_comes_last),
+		cmocka_unit_test(a_line_that_is_read_again_is_explained_again),
+		cmocka_unit_test(what_a_list_told_is_no_news),
 		cmocka_unit_test(long_names_explain_as_well),
 		cmocka_unit_test(what_was_not_sent_explains_nothing),
 		cmocka_unit_test(texts_without_an_end_are_read_no_further),
