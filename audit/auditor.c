@@ -115,6 +115,7 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 		return -1;
 	a->covered = a->signing.last_size;
 	a->state = conf->state;
+	a->tell = conf->tell;
 	if (auditor_space_init(a, conf, err) < 0)
 		return -1;
 	requests_open(a->log->dir_fd);

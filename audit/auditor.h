@@ -62,6 +62,8 @@ struct auditor_conf {
 	const struct sink_conf *sinks; /* how far each is, is looked at now and then (sink.h) */
 	size_t sink_count;
 	unsigned sinks_late_ms; /* one that gets nothing for so long is an alarm; 0: never */
+	/* Called with each alarm, whether or not it can be written; must not wait. */
+	void (*tell)(const char *text);
 	bool unsafe_fs;         /* take any file system */
 	bool accept_damage;     /* a log that cannot be gone on with is moved aside */
 	unsigned checkpoint_ms; /* a checkpoint is signed this often; 0: at seals and stops only */

@@ -112,7 +112,8 @@ struct auditor {
 	bool clock_known;
 	struct space space;
 	struct audit_state *state;
-	char aside[PLACE_ASIDE_MAX]; /* where a damaged log was moved just now, or "" */
+	void (*tell)(const char *text); /* or NULL */
+	char aside[PLACE_ASIDE_MAX];    /* where a damaged log was moved just now, or "" */
 	struct err aside_why;
 	struct pruning pruning;
 	struct sinks sinks;
@@ -144,6 +145,9 @@ bool auditor_make_room(struct auditor *a, size_t body_len);
 bool auditor_add(struct auditor *a, struct span body, struct audit_mark *ret);
 void auditor_add_own(struct auditor *a, struct record *r);
 
+/* Counts an alarm, and tells it to those outside. */
+void auditor_alarm(struct auditor *a, const char *type, const char *cause, const char *text);
+
 /* Tells outcome_unknown for all open decisions of an owner: nobody is left who knows. */
 void auditor_give_up(struct auditor *a, uint32_t owner, const char *why);
 
@@ -173,7 +177,8 @@ void auditor_sinks_fini(struct auditor *a);
 /* Looks now and then how far each sink is, and tells it (state.h). */
 void auditor_watch_sinks(struct auditor *a);
 
-/* Looks at once.  The records below it are in every sink; UINT64_MAX: there is none. */
+/* Looks at once.  The records below it are in every sink that takes all; UINT64_MAX: there is none.
+ */
 uint64_t auditor_exported(struct auditor *a);
 
 /* For a record: "db 1200, siem 1207". */

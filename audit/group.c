@@ -1,7 +1,10 @@
 #include "audit/auditor_priv.h"
 #include "audit/state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#define ALARM_TEXT 600
 
 void auditor_say(struct conn *conn, struct wire_head head, struct span body)
 {
@@ -82,10 +85,23 @@ bool auditor_add(struct auditor *a, struct span body, struct audit_mark *ret)
 	return true;
 }
 
+void auditor_alarm(struct auditor *a, const char *type, const char *cause, const char *text)
+{
+	char line[ALARM_TEXT];
+
+	audit_state_alarm(a->state);
+	if (!a->tell)
+		return;
+	snprintf(line, sizeof(line), "%s%s%s%s%s", type, *cause ? ", " : "", cause,
+		 *text ? ": " : "", text);
+	a->tell(line);
+}
+
 void auditor_add_own(struct auditor *a, struct record *r)
 {
 	if (record_alarms(r->type, (struct span){"", 0}))
-		audit_state_alarm(a->state);
+		auditor_alarm(a, record_type_name(r->type), r->cause ? r->cause : "",
+			      r->text ? r->text : "");
 	if (auditor_make_room(a, RECORD_BODY_MAX) && audit_log_add_own(a->log, r) == 0)
 		auditor_flush_soon(a);
 }

@@ -62,8 +62,7 @@ void requests_take(int dir_fd, request_fn *take, void *arg)
 		closedir(folder);
 }
 
-/* The auditor holds its lock. */
-static bool auditor_runs(int dir_fd)
+bool log_is_written(int dir_fd)
 {
 	auto_fd int fd = openat(dir_fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -78,7 +77,7 @@ int request_leave(const char *dir, const char *text, struct err *err)
 
 	if (dir_fd < 0)
 		return err_sys(err, "open %s", dir);
-	if (!auditor_runs(dir_fd))
+	if (!log_is_written(dir_fd))
 		return 0;
 	uuid_make(id);
 	snprintf(name, sizeof(name), ".%s", id);

@@ -31,6 +31,9 @@ void requests_open(int dir_fd);
 /* Takes up to REQUESTS_ROUND requests and removes them. */
 void requests_take(int dir_fd, request_fn *take, void *arg);
 
+/* An auditor runs there: it holds the log's lock. */
+bool log_is_written(int dir_fd);
+
 /*
  * Leaves a request, if an auditor runs there.  1: left; 0: none runs; -1: error,
  * for instance because this user may not.

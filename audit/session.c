@@ -3,6 +3,7 @@
 #include "audit/pairing_priv.h"
 #include "audit/state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define OPEN_CONN_MAX 65536 /* allowed decisions of one worker without an outcome */
@@ -119,6 +120,16 @@ static bool on_wanted(struct auditor *a, size_t index, uint64_t ticket, struct s
 	return true;
 }
 
+static void tell_alarm(struct auditor *a, enum record_type type, struct span body)
+{
+	struct span cause = record_peek_str(body, "cause"), text = record_peek_str(body, "text");
+	char words[64], said[400];
+
+	snprintf(words, sizeof(words), "%.*s", SPAN_FMT(cause));
+	snprintf(said, sizeof(said), "%.*s", SPAN_FMT(text));
+	auditor_alarm(a, record_type_name(type), words, said);
+}
+
 static void on_record(struct auditor *a, size_t index, struct wire_head head, struct span body)
 {
 	struct conn *conn = a->conns[index];
@@ -130,7 +141,7 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 	if (!good)
 		a->refused++;
 	else if (record_alarms(peek.type, body))
-		audit_state_alarm(a->state);
+		tell_alarm(a, peek.type, body);
 	if (head.flags == WIRE_RECEIPT_WANTED) {
 		bool low = good && peek.allow && auditor_space_refuses(a, body);
 

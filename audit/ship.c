@@ -1,5 +1,7 @@
 #include "audit/sink_priv.h"
 
+#include "audit/record_priv.h"
+
 #include "gate/base/auto.h"
 #include "gate/base/clock.h"
 
@@ -12,12 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FOLLOW_MS    100
-#define LOOK_MS      10000 /* a closer look at the end of a log that is idle */
-#define BACK_OFF_MS  1000
-#define BACK_OFF_MAX 60000
-#define LAG_MS       60000
-#define DAY_S        86400
+#define FOLLOW_MS     100
+#define LOOK_MS       10000 /* a closer look at the end of a log that is idle */
+#define BACK_OFF_MS   1000
+#define BACK_OFF_MAX  60000
+#define LAG_MS        60000
+#define DAY_S         86400
+#define LOOKED_AT_MAX 65536 /* records in one go */
+#define LAST_MS       60000
+#define KEEP_MS       10000 /* how far alarms were looked for is kept so often */
 
 static const struct {
 	const char *name;
@@ -52,6 +57,11 @@ struct shipping {
 	bool troubled;  /* it has been told that the sink takes nothing */
 	bool cleared;   /* what held it up before is forgotten */
 	bool stateless; /* it has been told that the state file cannot be written */
+	/* Of a sink that takes alarms alone: */
+	struct ship_watch watch;
+	bool ended;                /* the last record that was read is gate_stop */
+	struct cursor_mark passed; /* the last that was read, and need not be sent */
+	uint64_t passed_ms;        /* when that was last kept */
 };
 
 /* What becomes of a round: a result that ends it all, or one of these. */
@@ -62,17 +72,43 @@ static bool stopped(const struct shipping *s)
 	return s->options->stop && *s->options->stop;
 }
 
-static void wait_ms(const struct shipping *s, uint64_t ms)
+/* What the log cannot say of itself, for a sink that takes alarms. */
+static void watch_log(struct shipping *s)
+{
+	if (!s->conf->only_alarms || s->options->once)
+		return;
+	ship_watch_look(&s->watch, s->ended);
+	(void)ship_watch_send(&s->watch, s->ops, s->conf, s->options->dialer);
+}
+
+static void wait_ms(struct shipping *s, uint64_t ms)
 {
 	const struct timespec step = {0, FOLLOW_MS * 1000000L};
 
-	for (uint64_t passed = 0; passed < ms && !stopped(s); passed += FOLLOW_MS)
+	for (uint64_t passed = 0; passed < ms && !stopped(s); passed += FOLLOW_MS) {
+		nanosleep(&step, NULL);
+		watch_log(s);
+	}
+}
+
+/* The last thing that is said: it is tried for a while. */
+static void say_last(struct shipping *s, const char *cause, const char *text)
+{
+	const struct timespec step = {0, FOLLOW_MS * 1000000L};
+	uint64_t until = clock_boot_ms() + (s->options->once ? 0 : LAST_MS);
+
+	if (!s->conf->only_alarms)
+		return;
+	ship_watch_say(&s->watch, cause, text);
+	while (!ship_watch_send(&s->watch, s->ops, s->conf, s->options->dialer) && !stopped(s) &&
+	       clock_boot_ms() < until)
 		nanosleep(&step, NULL);
 }
 
-static int alarm_of(const struct shipping *s, enum ship_result result, const struct err *err)
+static int alarm_of(struct shipping *s, enum ship_result result, const struct err *err)
 {
 	sink_trouble_keep(s->conf, err->msg);
+	say_last(s, result == SHIP_GAP ? "gap" : "damaged", err->msg);
 	s->options->tell("ALARM sink %s: %s: %s; nothing more is shipped", s->conf->name,
 			 result == SHIP_GAP ? "records are lost to it" : "the log is damaged",
 			 err->msg);
@@ -80,7 +116,7 @@ static int alarm_of(const struct shipping *s, enum ship_result result, const str
 }
 
 /* What a look at the log has come to, when it is neither a record nor the end. */
-static int log_trouble(const struct shipping *s, enum cursor_got got, const struct err *err)
+static int log_trouble(struct shipping *s, enum cursor_got got, const struct err *err)
 {
 	if (got == CURSOR_GAP)
 		return alarm_of(s, SHIP_GAP, err);
@@ -174,20 +210,40 @@ static int seek(struct shipping *s)
 
 /* --- batches --- */
 
+/* A sink that takes alarms alone does not get the others. */
+static bool is_passed(struct shipping *s, const struct cursor_line *text)
+{
+	struct record_peek peek;
+	struct line line;
+
+	if (!s->conf->only_alarms)
+		return false;
+	if (!line_split(text->text, &line) || !record_peek(line.body, &peek))
+		return false;
+	s->ended = peek.type == RECORD_GATE_STOP;
+	snprintf(s->passed.log, sizeof(s->passed.log), "%s", s->cursor.log);
+	s->passed.seq = text->seq;
+	s->passed.hash = text->hash;
+	return !record_alarms(peek.type, line.body);
+}
+
 /* Takes what is there, up to a batch. */
 static enum cursor_got fill(struct shipping *s, struct err *err)
 {
 	struct batch *b = s->batch;
 	struct cursor_line line;
 	enum cursor_got got = CURSOR_LINE;
+	unsigned looked_at = 0;
 
 	buf_clear(&b->text);
 	b->count = 0;
-	while (got == CURSOR_LINE && b->count < BATCH_LINES &&
+	while (got == CURSOR_LINE && b->count < BATCH_LINES && looked_at++ < LOOKED_AT_MAX &&
 	       buf_len(&b->text) + RECORD_LINE_MAX <= BATCH_BYTES) {
 		got = cursor_next(&s->cursor, &line, err);
 		if (got != CURSOR_LINE)
 			break;
+		if (is_passed(s, &line))
+			continue;
 		b->lines[b->count++] =
 			(struct batch_line){buf_len(&b->text), line.text.len, line.seq, line.hash};
 		buf_put(&b->text, line.text.at, line.text.len);
@@ -215,6 +271,23 @@ static int keep_mark(struct shipping *s, size_t done, struct err *err)
 				 s->conf->name, err->msg);
 	s->stateless = true;
 	return 0;
+}
+
+/* All that was read is done with, by being sent or not being an alarm. */
+static int keep_passed(struct shipping *s, struct err *err)
+{
+	uint64_t now = clock_boot_ms();
+
+	if (!s->conf->only_alarms || !*s->passed.log ||
+	    (s->marked && s->mark.seq == s->passed.seq) ||
+	    (!s->options->once && now < s->passed_ms + KEEP_MS))
+		return 0;
+	if (cursor_sync(&s->cursor, err) < 0)
+		return -1;
+	s->passed_ms = now;
+	s->mark = s->passed;
+	s->marked = true;
+	return sink_state_keep(s->conf, &s->mark, err);
 }
 
 static int sink_trouble(struct shipping *s, const struct err *err)
@@ -306,8 +379,11 @@ static int work(struct shipping *s)
 		enum cursor_got got = fill(s, &err);
 		int rc = 0;
 
+		watch_log(s);
 		if (s->batch->count)
 			rc = send_batch(s);
+		if (rc == 0 && keep_passed(s, &err) < 0)
+			rc = sink_trouble(s, &err);
 		if (rc == 0 && (got == CURSOR_LINE || got == CURSOR_NONE))
 			forget_trouble(s);
 		if (rc == 0 && got != CURSOR_LINE && got != CURSOR_NONE)
@@ -336,6 +412,7 @@ static int begin(struct shipping *s)
 	rc = begin_anew(s, false); /* for the log's name */
 	if (rc != 0)
 		return rc;
+	snprintf(s->watch.log, sizeof(s->watch.log), "%s", s->cursor.log);
 	s->sink = s->ops->open(s->conf, s->options->dialer, s->cursor.log, &err);
 	if (!s->sink || find_mark(s, &err) < 0)
 		return sink_trouble(s, &err);
@@ -380,8 +457,11 @@ static enum ship_result rounds(struct shipping *s)
 enum ship_result ship(const char *dir, const struct sink_conf *conf,
 		      const struct ship_options *options)
 {
-	struct shipping s = {
-		.dir = dir, .conf = conf, .options = options, .ops = kinds[conf->kind].ops};
+	struct shipping s = {.dir = dir,
+			     .conf = conf,
+			     .options = options,
+			     .ops = kinds[conf->kind].ops,
+			     .watch = {.dir = dir}};
 	enum ship_result result;
 
 	s.batch = calloc(1, sizeof(*s.batch));

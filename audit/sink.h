@@ -42,6 +42,7 @@ struct sink_conf {
 	const char *ca, *cert, *key, *token_file; /* paths */
 	const char *state;                        /* the folder of state files */
 	enum export_format format;                /* EXPORT_NONE: the record as it stands */
+	bool only_alarms; /* and what the log itself cannot say any more: see ship_watch.c */
 };
 
 /* A TLS connection; who ships gives it, since TLS is not the log's affair. */

@@ -162,28 +162,44 @@ static int take_answer(struct sink *s, void *link, struct err *err)
 	return 0;
 }
 
+/* What stands in body. */
+static int post(struct sink *s, struct err *err)
+{
+	void *link;
+	int rc;
+
+	if (make_head(s, err) < 0)
+		return -1;
+	link = s->dialer->open(s->conf, err);
+	if (!link)
+		return -1;
+	rc = s->dialer->write(link, buf_span(&s->head), err) < 0 ||
+			     s->dialer->write(link, buf_span(&s->body), err) < 0
+		     ? -1
+		     : take_answer(s, link, err);
+	s->dialer->close(link);
+	return rc;
+}
+
+static int https_say(struct sink *s, const struct saying *what, struct err *err)
+{
+	buf_clear(&s->body);
+	buf_puts(&s->body, "[");
+	sink_say_json(what, &s->body);
+	buf_puts(&s->body, "]\n");
+	return post(s, err);
+}
+
 static int https_send(struct sink *s, const struct batch *b, size_t *ret_done, struct err *err)
 {
 	while (*ret_done < b->count) {
 		struct batch rest;
 		size_t count = 0;
-		void *link;
-		int rc;
 
 		rest.text = b->text;
 		rest.count = b->count - *ret_done;
 		memcpy(rest.lines, b->lines + *ret_done, rest.count * sizeof(*rest.lines));
-		if (render(s, &rest, &count, err) < 0 || make_head(s, err) < 0)
-			return -1;
-		link = s->dialer->open(s->conf, err);
-		if (!link)
-			return -1;
-		rc = s->dialer->write(link, buf_span(&s->head), err) < 0 ||
-				     s->dialer->write(link, buf_span(&s->body), err) < 0
-			     ? -1
-			     : take_answer(s, link, err);
-		s->dialer->close(link);
-		if (rc < 0)
+		if (render(s, &rest, &count, err) < 0 || post(s, err) < 0)
 			return -1;
 		*ret_done += count;
 	}
@@ -193,5 +209,6 @@ static int https_send(struct sink *s, const struct batch *b, size_t *ret_done, s
 const struct sink_ops sink_https = {
 	.open = https_open,
 	.send = https_send,
+	.say = https_say,
 	.close = https_close,
 };

@@ -61,8 +61,16 @@ static int journald_send(struct sink *s, const struct batch *b, size_t *ret_done
 	return 0;
 }
 
+static int journald_say(struct sink *s, const struct saying *what, struct err *err)
+{
+	buf_clear(&s->entry);
+	sink_say_journal(what, &s->entry);
+	return local_send(&s->to, buf_span(&s->entry), err);
+}
+
 const struct sink_ops sink_journald = {
 	.open = journald_open,
 	.send = journald_send,
+	.say = journald_say,
 	.close = journald_close,
 };

@@ -9,6 +9,7 @@
 #include "audit/sink.h"
 #include "gate/base/arena.h"
 #include "gate/base/buf.h"
+#include "gate/base/clock.h"
 
 #define BATCH_LINES 256
 #define BATCH_BYTES (1u << 20)
@@ -33,6 +34,14 @@ static inline struct span batch_text(const struct batch *b, size_t i)
 
 struct sink;
 
+/* What a shipper itself has noticed of a log; it is no record of it. */
+struct saying {
+	char log[LINE_ORIGIN_MAX + 1]; /* "" : not known */
+	const char *cause;             /* one word */
+	char text[ERR_MSG_MAX];
+	char began[CLOCK_TEXT_MAX], ended[CLOCK_TEXT_MAX]; /* ended: "" while it goes on */
+};
+
 struct sink_ops {
 	bool own_position; /* it keeps the position itself */
 	/* Connects.  log: the name of the log that is shipped. */
@@ -45,6 +54,8 @@ struct sink_ops {
 	 * also when it fails.
 	 */
 	int (*send)(struct sink *s, const struct batch *b, size_t *ret_done, struct err *err);
+	/* Tells what no record says. */
+	int (*say)(struct sink *s, const struct saying *what, struct err *err);
 	void (*close)(struct sink *s);
 };
 
@@ -83,5 +94,37 @@ void sink_render_syslog(const struct fields *f, struct span line, enum export_fo
 			const char *host, struct arena *a, struct buf *out);
 /* As one datagram of journald's own protocol. */
 void sink_render_journal(const struct fields *f, struct span line, struct buf *out);
+
+/* The same of what is no record: type ship_alarm. */
+void sink_say_json(const struct saying *what, struct buf *out);
+void sink_say_syslog(const struct saying *what, const char *host, struct buf *out);
+void sink_say_journal(const struct saying *what, struct buf *out);
+
+/* --- ship_watch.c --- */
+
+#define WATCH_SAYINGS 4
+
+struct ship_watch {
+	const char *dir;
+	char log[LINE_ORIGIN_MAX + 1]; /* "": none was seen yet, so none is missed */
+	uint64_t look_at_ms, send_at_ms;
+	unsigned held, unheld; /* looks, one behind the other, at which somebody wrote, or nobody */
+	char since[CLOCK_TEXT_MAX]; /* nobody writes, which was told; "": somebody does */
+	struct saying waiting[WATCH_SAYINGS];
+	size_t count;
+};
+
+/*
+ * Now and then: does somebody write the log?  ended: its last record is gate_stop, and
+ * all of it was read.
+ */
+void ship_watch_look(struct ship_watch *w, bool ended);
+
+/* Has something told; the oldest of too many are forgotten. */
+void ship_watch_say(struct ship_watch *w, const char *cause, const char *text);
+
+/* Tells what waits, over a connection of its own.  False: something still waits. */
+bool ship_watch_send(struct ship_watch *w, const struct sink_ops *ops, const struct sink_conf *conf,
+		     const struct sink_dialer *dialer);
 
 #endif

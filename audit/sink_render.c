@@ -164,3 +164,62 @@ void sink_render_journal(const struct fields *f, struct span line, struct buf *o
 		put_field(out, params[i].name, span_of(params[i].value));
 	put_field(out, "SALLYPORT_RECORD", line);
 }
+
+/* --- what is no record --- */
+
+#define SAY_TYPE  "ship_alarm"
+#define SAY_ARENA ((size_t)64 << 10)
+
+void sink_say_json(const struct saying *what, struct buf *out)
+{
+	struct arena *a = arena_create(SAY_ARENA);
+	char now[CLOCK_TEXT_MAX];
+	struct jv tree = jv_object();
+
+	if (!a)
+		return;
+	clock_format(clock_unix_ns(), now);
+	jv_set(a, &tree, "type", jv_string(SAY_TYPE));
+	jv_set(a, &tree, "log", jv_string(what->log));
+	jv_set(a, &tree, "t", jv_string(now));
+	jv_set(a, &tree, "cause", jv_string(what->cause));
+	jv_set(a, &tree, "text", jv_string(what->text));
+	jv_set(a, &tree, "began", jv_string(what->began));
+	if (*what->ended)
+		jv_set(a, &tree, "ended", jv_string(what->ended));
+	jv_write(out, &tree);
+	arena_destroy(a);
+}
+
+void sink_say_syslog(const struct saying *what, const char *host, struct buf *out)
+{
+	char now[CLOCK_TEXT_MAX];
+
+	clock_format(clock_unix_ns(), now);
+	buf_printf(out, "<%d>1 %.26sZ ", FACILITY * 8 + 1, now);
+	put_name(out, host, 255);
+	buf_puts(out, " sallyport - " SAY_TYPE " [" SD_ID);
+	put_param(out, "log", what->log);
+	put_param(out, "cause", what->cause);
+	buf_puts(out, "] ");
+	sink_say_json(what, out);
+}
+
+void sink_say_journal(const struct saying *what, struct buf *out)
+{
+	const struct {
+		const char *name, *value;
+	} params[] = {
+		{"PRIORITY", "1"},
+		{"SYSLOG_IDENTIFIER", "sallyport"},
+		{"MESSAGE", what->text},
+		{"SALLYPORT_LOG", what->log},
+		{"SALLYPORT_TYPE", SAY_TYPE},
+		{"SALLYPORT_CAUSE", what->cause},
+		{"SALLYPORT_BEGAN", what->began},
+		{"SALLYPORT_ENDED", what->ended},
+	};
+
+	for (size_t i = 0; i < sizeof(params) / sizeof(*params); i++)
+		put_field(out, params[i].name, span_of(params[i].value));
+}

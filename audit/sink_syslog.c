@@ -127,8 +127,24 @@ static int syslog_send(struct sink *s, const struct batch *b, size_t *ret_done, 
 	return 0;
 }
 
+static int syslog_say(struct sink *s, const struct saying *what, struct err *err)
+{
+	struct span message;
+
+	buf_clear(&s->message);
+	sink_say_syslog(what, s->host, &s->message);
+	message = buf_span(&s->message);
+	if (!s->link)
+		return local_send(&s->to, message, err);
+	buf_clear(&s->out);
+	buf_printf(&s->out, "%zu ", message.len);
+	buf_put(&s->out, message.at, message.len);
+	return flush(s, err) < 0 || s->dialer->drain(s->link, err) < 0 ? -1 : 0;
+}
+
 const struct sink_ops sink_syslog = {
 	.open = syslog_open,
 	.send = syslog_send,
+	.say = syslog_say,
 	.close = syslog_close,
 };

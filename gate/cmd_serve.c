@@ -92,7 +92,10 @@ static void ready(void *arg)
 
 static int confine(void *arg, struct err *err)
 {
-	(void)arg;
+	const struct serve *s = arg;
+
+	if (s->loaded->config.alarms_syslog)
+		log_alarm_syslog(LOG_SYSLOG);
 	if (privs_become(ROLE_SUPERVISOR, NULL, err) < 0)
 		return -1;
 	return privs_filter(ROLE_SUPERVISOR, err);

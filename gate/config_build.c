@@ -100,6 +100,22 @@ static int build_anchors(struct building *b, const struct config_entry *e, struc
 	return 0;
 }
 
+static int build_alarms(struct building *b, const struct config_entry *e, struct err *err)
+{
+	const struct jv *alarms = jv_get(e->value, "alarms");
+
+	for (size_t i = 0; alarms && i < alarms->count; i++) {
+		if (strcmp(alarms->items[i].str.at, "syslog") != 0)
+			return config_wrong(
+				e, err,
+				"alarms takes \"syslog\", not '%s'; a webhook is a sink "
+				"with only = { \"alarms\" }",
+				alarms->items[i].str.at);
+		b->to->alarms_syslog = true;
+	}
+	return 0;
+}
+
 static int build_retention(struct building *b, const struct config_entry *e, struct err *err)
 {
 	struct retention *to = &b->to->auditor.retention;
@@ -132,7 +148,7 @@ static int build_log(struct building *b, struct err *err)
 		b->to->proxy.reads_without_log = reads->b;
 	b->to->auditor.unsafe_fs = jv_true(e.value, "unsafe_fs");
 	b->to->auditor.keys = jv_str(e.value, "keys", NULL);
-	if (build_anchors(b, &e, err) < 0)
+	if (build_anchors(b, &e, err) < 0 || build_alarms(b, &e, err) < 0)
 		return -1;
 	return build_retention(b, &e, err);
 }

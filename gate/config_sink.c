@@ -166,6 +166,22 @@ static int build_place(const struct config_entry *e, struct arena *a, struct sin
 	return 0;
 }
 
+static int build_only(const struct config_entry *e, struct sink_conf *to, struct err *err)
+{
+	const struct jv *only = jv_get(e->value, "only");
+
+	if (!only)
+		return 0;
+	if (to->kind == SINK_POSTGRES)
+		return config_wrong(e, err, "'only' is not of kind \"postgres\"");
+	for (size_t i = 0; i < only->count; i++)
+		if (strcmp(only->items[i].str.at, "alarms") != 0)
+			return config_wrong(e, err, "only takes \"alarms\", not '%s'",
+					    only->items[i].str.at);
+	to->only_alarms = only->count > 0;
+	return 0;
+}
+
 static int build_one(const struct config_entry *e, struct arena *a, struct sink_conf *to,
 		     struct err *err)
 {
@@ -186,7 +202,8 @@ static int build_one(const struct config_entry *e, struct arena *a, struct sink_
 		return config_wrong(e, err,
 				    "a sink's name has letters, digits, - and _, at most %d",
 				    NAME_MOST);
-	if (check_keys(e, to->kind, err) < 0 || build_format(e, to, err) < 0)
+	if (check_keys(e, to->kind, err) < 0 || build_format(e, to, err) < 0 ||
+	    build_only(e, to, err) < 0)
 		return -1;
 	return build_place(e, a, to, err);
 }

@@ -118,6 +118,11 @@ static int run_watcher(const struct serve *s, int control, struct err *err)
 	return status;
 }
 
+static void tell_alarm(const char *text)
+{
+	log_alarm("%s", text);
+}
+
 static int run_auditor(const struct serve *s, int control, struct err *err)
 {
 	struct auditor_conf conf = s->loaded->config.auditor;
@@ -130,6 +135,9 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 	bundle_unmap(&s->loaded->bundle);
 	conf.accept_damage = s->accept_damage;
 	conf.state = s->audit_state;
+	conf.tell = tell_alarm;
+	if (s->loaded->config.alarms_syslog)
+		log_alarm_syslog(LOG_SYSLOG);
 	a = auditor_open(&conf, err);
 	if (!a && err->kind == ERR_INPUT) {
 		log_line("%s", err->msg);
@@ -143,7 +151,10 @@ static int run_auditor(const struct serve *s, int control, struct err *err)
 		return -1;
 	if (privs_filter(ROLE_AUDITOR, err) == 0 && io_send_fds(control, 'y', NULL, 0, err) == 0)
 		status = auditor_run(a, control);
-	if (status > AUDITOR_STOPPED)
+	if (status == AUDITOR_SEALED)
+		log_alarm("the log is sealed, so nothing that changes anything is forwarded: %s",
+			  auditor_why(a));
+	else if (status > AUDITOR_STOPPED)
 		log_line("the log: %s", auditor_why(a));
 	auditor_close(a);
 	return status;

@@ -363,7 +363,9 @@ static void on_death(struct supervisor *s, struct process *p, int status)
 		s->conf->ended(s->conf->arg, p->pid);
 	process_ended(s, p, status, how, sizeof(how));
 	process_cut(s, p);
-	if (!expected)
+	if (!expected && p == &s->auditor)
+		log_alarm("nobody writes the log: the auditor %d ended: %s", (int)p->pid, how);
+	else if (!expected)
 		log_line("%s %d ended: %s", role_name(p->role), (int)p->pid, how);
 	if (p == &s->reader || process_is_coming(s, p)) {
 		reload_on_death(s, p, how);

@@ -14,6 +14,19 @@ void log_role(const char *role);
 void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * A line that begins with ALARM: something that a person must see.  From
+ * log_alarm_syslog() on it is sent to the system's log as well, as
+ * auth.alert.  Neither waits for whoever reads it; of many within LOG_BURST_MS some are
+ * counted only.
+ */
+void log_alarm(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#define LOG_SYSLOG "/dev/log"
+
+/* In each process, before it is confined. */
+void log_alarm_syslog(const char *path);
+
+/*
  * For lines that a caller can cause: LOG_BURST of one kind in LOG_BURST_MS, the
  * others are counted and told with the next line that is written.
  */

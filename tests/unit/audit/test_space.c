@@ -286,6 +286,47 @@ static void a_full_file_system_is_survived(void **state)
 	fixture_remove(g.dir);
 }
 
+static int told; /* alarms */
+static char told_last[600];
+
+static void tell(const char *text)
+{
+	told++;
+	snprintf(told_last, sizeof(told_last), "%s", text);
+}
+
+/* What the log can hold no more is told outside all the same. */
+static void a_sealed_log_still_alarms(void **state)
+{
+	struct record r = {.type = RECORD_LOG_ALARM, .cause = "prune", .text = "it cannot be"};
+	struct err err = {0};
+	struct auditor *a;
+	struct gate g;
+
+	(void)state;
+	begin(&g);
+	a = auditor_open(&(struct auditor_conf){.dir = g.dir,
+						.origin = "test/log",
+						.segment_bytes = 65536,
+						.unsafe_fs = true,
+						.tell = tell,
+						.build = "test"},
+			 &err);
+	CHECK_INT("open", 1, a != NULL);
+	CHECK_INT("nothing yet", 0, told);
+	auditor_add_own(a, &r);
+	CHECK_STR("told", "log_alarm, prune: it cannot be", told_last);
+	err_set(&err, ERR_SYSTEM, "a broken disk");
+	audit_log_seal(a->log, &err);
+	r.text = "it is too late";
+	auditor_add_own(a, &r);
+	CHECK_STR("told", "log_alarm, prune: it is too late", told_last);
+	CHECK_INT("twice", 2, told);
+	auditor_close(a);
+	CHECK_INT("not on record", 0, gate_log_count(&g, "too late"));
+	fixture_remove(g.dir);
+}
+
 /* The names are those of operations. */
 static void what_ends_is_an_operation(void **state)
 {
@@ -312,6 +353,7 @@ int main(void)
 		cmocka_unit_test(the_reserve_takes_the_last_words),
 		cmocka_unit_test(no_room_for_another_segment),
 		cmocka_unit_test(a_full_file_system_is_survived),
+		cmocka_unit_test(a_sealed_log_still_alarms),
 		cmocka_unit_test(what_ends_is_an_operation),
 	};
 

@@ -15,9 +15,11 @@
 #include "gate/base/uuid.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "tests/unit/check.h"
@@ -223,6 +225,58 @@ static void log_lines_are_clean_and_few(void **state)
 	close(ends[0]);
 }
 
+static int listen_at(const char *path)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	unlink(path);
+	CHECK_INT("bind", 0, bind(fd, (const struct sockaddr *)&at, sizeof(at)));
+	return fd;
+}
+
+/*
+ * The system's log has them, also when it was started anew, or nobody reads what the gate
+ * writes; a flood is counted.
+ */
+static void alarms_reach_the_systems_log(void **state)
+{
+	int saved = dup(STDERR_FILENO), ends[2], fd, count = 0;
+	char path[64], filler[4096] = "", got[8192];
+	ssize_t n;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/sallyport-log-%d", (int)getpid());
+	close(listen_at(path)); /* there, and nobody listens */
+	CHECK_INT("pipe", 0, pipe2(ends, O_NONBLOCK));
+	while (write(ends[1], filler, sizeof(filler)) > 0)
+		;
+	fcntl(ends[1], F_SETFL, 0); /* who writes to it now waits */
+	dup2(ends[1], STDERR_FILENO);
+	log_alarm_syslog(path);
+	log_alarm("nobody hears this");
+	fd = listen_at(path);
+	log_alarm("the log is sealed: %s", "x\nsallyport: forged");
+	for (int i = 0; i < 1000; i++)
+		log_alarm("flood %d", i);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	n = recv(fd, got, sizeof(got) - 1, 0);
+	CHECK_INT("it came", 1, n > 0);
+	got[n > 0 ? n : 0] = '\0';
+	CHECK_INT("an alert", 1, strncmp(got, "<33>sallyport[", 14) == 0);
+	CHECK_INT("whole, one line", 1,
+		  strstr(got, "ALARM the log is sealed: x\\x0asallyport: forged") != NULL);
+	while (recv(fd, got, sizeof(got), 0) > 0)
+		count++;
+	CHECK_INT("few of many", 1, count > 5 && count < 30);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+	unlink(path);
+}
+
 /* Days that there are, and those that there are not. */
 static void times_are_read(void **state)
 {
@@ -300,6 +354,7 @@ int main(void)
 		cmocka_unit_test(time_is_written_in_utc),
 		cmocka_unit_test(the_nearest_name_is_found),
 		cmocka_unit_test(log_lines_are_clean_and_few),
+		cmocka_unit_test(alarms_reach_the_systems_log),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
