@@ -52,6 +52,9 @@
 #define GATE_LABEL_PROFILE   "sallyport.profile"
 #define GATE_LABEL_ISOLATION "sallyport.isolation"
 
+/* Beside them: it was made through a listener that was made at run time, and this is its name. */
+#define GATE_LABEL_LISTENER "sallyport.listener"
+
 /*
  * Who built an image, and by which decision.  Labels of its own: containers take
  * over their image's, and the two above say whose a container is.
@@ -210,6 +213,7 @@ struct backend_call {
 	const char *id;                /* the decision's id, for GATE_LABEL_ID */
 	const char *profile;           /* its name, for GATE_LABEL_PROFILE; NULL or "": none */
 	enum isolation minimum;        /* that the profile asks for, for GATE_LABEL_ISOLATION */
+	const char *listener;          /* for GATE_LABEL_LISTENER; NULL or "": none */
 	const struct reach *reach;     /* what the profile shows of the objects of others */
 	const struct adopted *adopted; /* by kind and id, in order */
 	size_t adopted_count;
@@ -311,9 +315,10 @@ struct reply_head {
 /* What an object that runs says of itself; strings live in the call's arena. */
 struct again {
 	bool runs;
-	const char *owner;   /* "": it is nobody's, or the gate's own */
-	const char *profile; /* that it was made under; "": that is not on it */
-	bool has_minimum;    /* what it was made with is on it: */
+	const char *owner;    /* "": it is nobody's, or the gate's own */
+	const char *profile;  /* that it was made under; "": that is not on it */
+	const char *listener; /* made at run time, through which it was made; "": none */
+	bool has_minimum;     /* what it was made with is on it: */
 	enum isolation minimum;
 	bool comes_back; /* the service starts it anew when it ends, or when the service starts */
 };
@@ -466,8 +471,8 @@ struct backend_ops {
 	 * Judging again what runs.  running: the head of a request for all that runs (a
 	 * JSON array), or for the `count` objects in ids.  running_row: the full id of what
 	 * an element of that array is about, if it is somebody's who came through the gate;
-	 * else ""; NULL: it cannot be read.  Of call only arena, owner (of nobody), adopted and self are set; its
-	 * object says what it is.
+	 * else ""; NULL: it cannot be read.  Of call only arena, owner (of nobody), adopted and
+	 * self are set; its object says what it is.
 	 */
 	void (*running)(struct backend *be, const char *const *ids, size_t count,
 			struct buf *ret_head);

@@ -282,6 +282,7 @@ void exchange_prepare_call(struct exchange *x)
 	call->id = x->id;
 	call->profile = x->profile ? profile_name(x->profile) : "";
 	call->minimum = x->profile ? profile_minimum(x->profile) : ISOLATION_NONE;
+	call->listener = x->conn->listener->alone ? x->conn->listener->name : "";
 	call->reach = x->profile ? profile_reach(x->profile) : &sees_nothing;
 	call->adopted = x->service->conf->adopted;
 	call->adopted_count = x->service->conf->adopted_count;

@@ -301,6 +301,13 @@ static void who_is_known(struct look *l)
 	l->seen.minimum = l->again.minimum;
 	l->candidate_count =
 		rejudge_candidates(r->worker->conf, r->worker->rules, &l->again, l->candidates);
+	if (l->candidate_count && *l->again.listener) {
+		l->maker = (struct conf_identity){.name = l->again.owner,
+						  .owner = l->again.owner,
+						  .profile = l->again.profile,
+						  .own_socket = ""};
+		l->candidates[0].identity = &l->maker;
+	}
 	if (!l->candidate_count) { /* of its isolation can be spoken all the same */
 		l->candidates[0] = (struct candidate){NULL, NULL, ""};
 		l->candidate_count = 1;

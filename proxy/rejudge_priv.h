@@ -67,7 +67,10 @@ struct candidate {
 };
 
 /*
- * The profile on the object, if its owner still has it; else all that the owner has, of
+ * What was made through a listener of run time has the profile on it, and no other: neither is it
+ * excused by what else its owner may do elsewhere, nor stopped for what he may not; that
+ * holds when the listener has ended, too.
+ * Else: the profile on the object, if its owner still has it; else all that the owner has, of
  * which one that lets it start is enough; of an owner who has none any more the one on
  * the object.  0: it is not known.
  */
@@ -101,6 +104,7 @@ struct look {
 	struct conn conn; /* of nobody: it says who would ask */
 	struct conf_listener listener;
 	struct again again;
+	struct conf_identity maker; /* who made it through a listener of run time */
 	struct candidate candidates[REJUDGE_CANDIDATES];
 	size_t candidate_count, candidate;
 	struct weighing seen;

@@ -143,8 +143,12 @@ size_t rejudge_candidates(const struct proxy_conf *conf, const struct engine *ru
 			  const struct again *what, struct candidate ret[REJUDGE_CANDIDATES])
 {
 	const struct profile *made = *what->profile ? engine_profile(rules, what->profile) : NULL;
-	size_t count = owners_own(conf, rules, what->owner, ret);
+	size_t count;
 
+	ret[0] = (struct candidate){made, NULL, what->listener};
+	if (*what->listener)
+		return made ? 1 : 0;
+	count = owners_own(conf, rules, what->owner, ret);
 	for (size_t i = 0; made && i < count; i++)
 		if (ret[i].profile == made) {
 			ret[0] = ret[i];

@@ -86,6 +86,7 @@ static void read_document(struct backend_call *call, const struct jv *doc, struc
 	/* Labels of the gate count only beside its own owner: images may carry any. */
 	if (*jv_str(thing.labels, GATE_LABEL_OWNER, "")) {
 		ret->profile = jv_str(thing.labels, GATE_LABEL_PROFILE, "");
+		ret->listener = jv_str(thing.labels, GATE_LABEL_LISTENER, "");
 		ret->has_minimum = *minimum && isolation_find(span_of(minimum), &ret->minimum) == 0;
 	}
 	ret->comes_back = comes_back(doc);
@@ -98,7 +99,7 @@ enum step docker_again(struct backend *be, struct backend_call *call, struct aga
 	struct docker_state *st = docker_state(call);
 	const struct lookup *answer = NULL;
 
-	*ret = (struct again){.owner = "", .profile = ""};
+	*ret = (struct again){.owner = "", .profile = "", .listener = ""};
 	docker_harvest(call);
 	call->refused = (struct violations){.count = 0};
 	if (docker_speak(d, call))

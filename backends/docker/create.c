@@ -499,6 +499,8 @@ static void write_judged(struct backend_call *call, struct jv *doc)
 		judged = call->minimum;
 	jv_set(call->arena, labels, GATE_LABEL_PROFILE, jv_string(call->profile));
 	jv_set(call->arena, labels, GATE_LABEL_ISOLATION, jv_string(isolation_name(judged)));
+	if (call->listener && *call->listener)
+		jv_set(call->arena, labels, GATE_LABEL_LISTENER, jv_string(call->listener));
 }
 
 /* The bounds are those of the driver that keeps files, which hardening made sure of. */

@@ -18,7 +18,9 @@ const char *docker_maker(const struct backend_call *call)
 
 static const struct {
 	const char *label, *fact;
-} standards[] = {{GATE_LABEL_PROFILE, "profile"}, {GATE_LABEL_ISOLATION, "isolation"}};
+} standards[] = {{GATE_LABEL_PROFILE, "profile"},
+		 {GATE_LABEL_ISOLATION, "isolation"},
+		 {GATE_LABEL_LISTENER, "listener"}};
 
 void docker_keep_standard(struct backend_call *call, struct jv *labels)
 {
@@ -33,10 +35,10 @@ void docker_keep_standard(struct backend_call *call, struct jv *labels)
 /* The gate writes these itself; a request that repeats what inspect showed has the old ones. */
 static bool is_written_by_gate(struct span label)
 {
-	static const char *const written[] = {GATE_LABEL_OWNER,    GATE_LABEL_ID,
-					      GATE_LABEL_IMAGE,    GATE_LABEL_IMAGE_OWNER,
-					      GATE_LABEL_IMAGE_ID, GATE_LABEL_PROFILE,
-					      GATE_LABEL_ISOLATION};
+	static const char *const written[] = {GATE_LABEL_OWNER,     GATE_LABEL_ID,
+					      GATE_LABEL_IMAGE,     GATE_LABEL_IMAGE_OWNER,
+					      GATE_LABEL_IMAGE_ID,  GATE_LABEL_PROFILE,
+					      GATE_LABEL_ISOLATION, GATE_LABEL_LISTENER};
 
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
 		if (span_is(label, written[i]))

@@ -74,7 +74,8 @@ def is_yes(value):
 
 
 # Labels by which the gate knows a container: whose it is, by which decision and profile, and how held.
-OF_THE_GATE = ("sallyport.owner", "sallyport.decision", "sallyport.profile", "sallyport.isolation")
+OF_THE_GATE = ("sallyport.owner", "sallyport.decision", "sallyport.profile",
+               "sallyport.isolation", "sallyport.listener")
 
 
 class Oracle:

@@ -92,11 +92,13 @@ static void says_what_it_was_made_with(void **state)
 	static const struct {
 		const char *label, *request, *profile, *want; /* want: of the label; "": none */
 		enum isolation minimum;
+		const char *listener;
 	} rows[] = {
-		{"kept", FULL, "p", "kernel", ISOLATION_KERNEL},
-		{"more than asked for", FULL, "p", "process", ISOLATION_PROCESS},
-		{"less, and let pass by a mode", FULL, "p", "kernel", ISOLATION_VM},
-		{"under no profile", FULL, "", "", ISOLATION_KERNEL},
+		{"kept", FULL, "p", "kernel", ISOLATION_KERNEL, ""},
+		{"more than asked for", FULL, "p", "process", ISOLATION_PROCESS, ""},
+		{"less, and let pass by a mode", FULL, "p", "kernel", ISOLATION_VM, ""},
+		{"under no profile", FULL, "", "", ISOLATION_KERNEL, ""},
+		{"through a listener of run time", FULL, "p", "kernel", ISOLATION_KERNEL, "seven"},
 	};
 	struct backend *be = opened();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
@@ -111,6 +113,7 @@ static void says_what_it_was_made_with(void **state)
 		drive_start(&d, be, &world);
 		d.call.profile = rows[i].profile;
 		d.call.minimum = rows[i].minimum;
+		d.call.listener = rows[i].listener;
 		CHECK_INT(rows[i].label, STEP_READY, drive_request(&d, rows[i].request));
 		drive_rendered(&d, &text);
 		body = drive_parse(a, text);
@@ -118,6 +121,8 @@ static void says_what_it_was_made_with(void **state)
 			  jv_str(jv_get(&body, "Labels"), "sallyport.isolation", ""));
 		CHECK_STR(rows[i].label, rows[i].profile,
 			  jv_str(jv_get(&body, "Labels"), "sallyport.profile", ""));
+		CHECK_STR(rows[i].label, rows[i].listener,
+			  jv_str(jv_get(&body, "Labels"), "sallyport.listener", ""));
 		drive_end(&d);
 	}
 	arena_destroy(a);

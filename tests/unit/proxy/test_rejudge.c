@@ -158,21 +158,27 @@ static void chooses_profiles(void **state)
 					       .listener_count = 3};
 	static const struct {
 		const char *owner, *made, *want; /* want: profile/identity/listener */
+		const char *listener;            /* of run time, through which it was made */
 	} rows[] = {
-		{"a", "two", "two/alice-too/;"},
-		{"a", "one", "one/alice/agents;"},
-		{"a", "", "one/alice/agents;two/alice-too/;"},
-		{"a", "three", "one/alice/agents;two/alice-too/;"},
-		{"a", "removed", "one/alice/agents;two/alice-too/;"},
-		{"b", "one", "two/bob/agents;"},
-		{"gone", "three", "three//;"},
-		{"gone", "removed", ""},
-		{"gone", "", ""},
-		{"uid-1000@agents", "", "guests//agents;"},
-		{"uid-1000@closed", "", ""},
-		{"tcp@people", "", "three//other;"},
-		{"uid-1000@other", "", ""},
-		{"uid-1000@removed", "three", "three//;"},
+		{"a", "two", "two/alice-too/;", ""},
+		{"a", "one", "one/alice/agents;", ""},
+		{"a", "", "one/alice/agents;two/alice-too/;", ""},
+		{"a", "three", "one/alice/agents;two/alice-too/;", ""},
+		{"a", "removed", "one/alice/agents;two/alice-too/;", ""},
+		{"b", "one", "two/bob/agents;", ""},
+		{"gone", "three", "three//;", ""},
+		{"gone", "removed", "", ""},
+		{"gone", "", "", ""},
+		{"uid-1000@agents", "", "guests//agents;", ""},
+		{"uid-1000@closed", "", "", ""},
+		{"tcp@people", "", "three//other;", ""},
+		{"uid-1000@other", "", "", ""},
+		{"uid-1000@removed", "three", "three//;", ""},
+		{"a", "three", "three//seven;",
+		 "seven"}, /* neither excused nor stopped by one or two */
+		{"a", "one", "one//seven;", "seven"},
+		{"a", "removed", "", "seven"},
+		{"gone", "three", "three//seven;", "seven"},
 	};
 	struct err err = {0};
 	struct engine *rules = engine_open(&source, 1, &engine_default_limits, &err);
@@ -180,7 +186,9 @@ static void chooses_profiles(void **state)
 	(void)state;
 	CHECK_STR("load", "", err.msg);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const struct again what = {.owner = rows[i].owner, .profile = rows[i].made};
+		const struct again what = {.owner = rows[i].owner,
+					   .profile = rows[i].made,
+					   .listener = rows[i].listener};
 		struct candidate found[REJUDGE_CANDIDATES];
 		size_t count = rejudge_candidates(&conf, rules, &what, found);
 		char text[400] = "";
