@@ -19,6 +19,7 @@
 #include "gate/base/err.h"
 #include "gate/base/span.h"
 #include "gate/config.h"
+#include "proxy/approvals.h"
 #include "proxy/runtime.h"
 
 #include <stdio.h>
@@ -151,7 +152,15 @@ enum admin_ask {
 	ASK_CLEAR,    /* what a gate before left at row.path */
 	ASK_ROLLBACK, /* to the generation that begins as row.name says; else as ASK_RELOAD */
 	ASK_OWNER,    /* answered with text: whose owner the name in row.path means */
-	ASK_PROFILE   /* is that of row.profile loaded? */
+	ASK_PROFILE,  /* is that of row.profile loaded? */
+	ASK_OWN /* is who the asker is, in the configuration in force, the user row.uid as well?
+		   Then ANSWER_own_request */
+};
+
+/* Who asks what a person is to allow, as the table of questions has it (approvals.h): cut. */
+struct admin_asker {
+	char identity[sizeof((struct approval_text){0}.identity)];
+	char owner[sizeof((struct approval_text){0}.owner)];
 };
 
 /* From the process, behind the tag 'q'. */
@@ -159,6 +168,7 @@ struct admin_word {
 	uint32_t ask, zero;
 	uint64_t ticket;
 	struct runtime_row row;
+	struct admin_asker asker; /* ASK_OWN */
 };
 
 /*

@@ -190,26 +190,6 @@ static struct approval_answer read_answer(const struct admin_use *u)
 	};
 }
 
-/* By a token, say, the asker may have come without a user: the configuration knows whose it is. */
-static bool is_own_identity(const struct admin_use *u)
-{
-	const struct proxy_conf *p = &u->a->conf->config->proxy;
-	struct approval_row row;
-	struct buf facts;
-	bool own = false;
-
-	buf_init(&facts, APPROVALS_FACTS_MAX);
-	if (approvals_show(u->a->conf->approvals, admin_arg(&u->req, "id")->text, clock_boot_ms(),
-			   &row, &facts))
-		for (size_t i = 0; i < p->identity_count; i++)
-			own = own ||
-			      (p->identities[i].has_uid && p->identities[i].uid == u->peer.uid &&
-			       (!strcmp(p->identities[i].name, row.what.identity) ||
-				!strcmp(p->identities[i].owner, row.what.owner)));
-	buf_fini(&facts);
-	return own;
-}
-
 static void say(struct admin_use *u)
 {
 	const struct approval_answer a = read_answer(u);
@@ -220,16 +200,40 @@ static void say(struct admin_use *u)
 	admin_finish(u, answer_of(said));
 }
 
-static void begin_to_say(struct admin_use *u)
+static enum admin_answer would_be(const struct admin_use *u)
 {
 	const struct approval_answer a = read_answer(u);
-	enum admin_answer how =
-		answer_of(approvals_say(u->a->conf->approvals, &a, true, clock_boot_ms()));
 
-	if (!how && is_own_identity(u))
-		how = ANSWER_own_request;
+	return answer_of(approvals_say(u->a->conf->approvals, &a, true, clock_boot_ms()));
+}
+
+static void got_own(struct admin_use *u, const struct admin_reply *reply, struct span text)
+{
+	(void)text;
 	u->act = say;
-	admin_decide(u, how, NULL);
+	admin_decide(u, reply->code ? (enum admin_answer)reply->code : would_be(u), NULL);
+}
+
+/* Whose identity that is now, the supervisor knows: this process may be older than a reload. */
+static void begin_to_say(struct admin_use *u)
+{
+	struct admin_word word = {.ask = ASK_OWN, .row = {.uid = u->peer.uid}};
+	enum admin_answer how = would_be(u);
+	struct approval_row row;
+	struct buf facts;
+
+	buf_init(&facts, APPROVALS_FACTS_MAX);
+	if (!how && !approvals_show(u->a->conf->approvals, admin_arg(&u->req, "id")->text,
+				    clock_boot_ms(), &row, &facts))
+		how = ANSWER_approval_missing;
+	buf_fini(&facts);
+	if (how) {
+		admin_decide(u, how, NULL);
+		return;
+	}
+	memcpy(word.asker.identity, row.what.identity, sizeof(word.asker.identity));
+	memcpy(word.asker.owner, row.what.owner, sizeof(word.asker.owner));
+	admin_ask_word(u, &word, got_own);
 }
 
 void admin_begin_approvals_allow(struct admin_use *u)

@@ -75,6 +75,8 @@ struct admin {
 void admin_ask(struct admin_use *u, enum admin_ask ask, const struct runtime_row *row,
 	       admin_reply_fn *reply);
 
+void admin_ask_word(struct admin_use *u, struct admin_word *word, admin_reply_fn *reply);
+
 /*
  * Says whether it may be done (ADMIN_DONE) or why not; note is for the record, and may be NULL.
  * Then, when that is on disk, u->act is called, or the refusal is answered.

@@ -503,21 +503,27 @@ static void look_at_deadlines(struct admin *a)
 
 /* --- the supervisor --- */
 
+void admin_ask_word(struct admin_use *u, struct admin_word *word, admin_reply_fn *reply)
+{
+	struct err err = {0};
+
+	word->ticket = u->ticket = ++u->a->next_ticket;
+	u->reply = reply;
+	if (io_send_note(u->a->control, 'q', (struct span){(const char *)word, sizeof(*word)}, NULL,
+			 0, &err) < 0)
+		u->a->over = true; /* the supervisor is gone, and so are we */
+}
+
 void admin_ask(struct admin_use *u, enum admin_ask ask, const struct runtime_row *row,
 	       admin_reply_fn *reply)
 {
 	struct admin_word word;
-	struct err err = {0};
 
 	memset(&word, 0, sizeof(word));
 	word.ask = ask;
-	word.ticket = u->ticket = ++u->a->next_ticket;
 	if (row)
 		word.row = *row;
-	u->reply = reply;
-	if (io_send_note(u->a->control, 'q', (struct span){(const char *)&word, sizeof(word)}, NULL,
-			 0, &err) < 0)
-		u->a->over = true; /* the supervisor is gone, and so are we */
+	admin_ask_word(u, &word, reply);
 }
 
 static struct admin_use *use_of(struct admin *a, uint64_t ticket)

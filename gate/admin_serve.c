@@ -100,6 +100,23 @@ static bool has_profile(const struct config *c, const char *name)
 	return false;
 }
 
+/* A text that was cut is that of whoever begins so: in doubt it is his own. */
+static bool is_asker(const struct conf_identity *i, const struct admin_asker *a)
+{
+	return !strncmp(i->name, a->identity, sizeof(a->identity) - 1) ||
+	       !strncmp(i->owner, a->owner, sizeof(a->owner) - 1);
+}
+
+/* By a token, say, the asker may have come without a user: the configuration knows whose it is. */
+static bool is_own(const struct proxy_conf *p, uint32_t uid, const struct admin_asker *a)
+{
+	for (size_t i = 0; i < p->identity_count; i++)
+		if (p->identities[i].has_uid && p->identities[i].uid == uid &&
+		    is_asker(&p->identities[i], a))
+			return true;
+	return false;
+}
+
 void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *reply,
 		 const struct runtime_listener **ret_made, bool *ret_gone)
 {
@@ -118,6 +135,11 @@ void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *repl
 	if (w->ask == ASK_PROFILE) {
 		row.profile[RUNTIME_NAME_MAX] = '\0';
 		reply->code = has_profile(c, row.profile) ? ADMIN_DONE : ANSWER_profile_missing;
+		return;
+	}
+	if (w->ask == ASK_OWN) {
+		reply->code =
+			is_own(&c->proxy, row.uid, &w->asker) ? ANSWER_own_request : ADMIN_DONE;
 		return;
 	}
 	/* Its sender reads bytes of callers: nothing in it is taken on trust. */
