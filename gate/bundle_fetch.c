@@ -10,6 +10,7 @@
 #include "audit/signed.h"
 #include "gate/base/auto.h"
 #include "gate/base/io.h"
+#include "gate/config_priv.h"
 #include "gate/pack.h"
 #include "proxy/engine_get.h"
 
@@ -27,17 +28,31 @@
 #define LIMIT_MS  60000
 #define CA_MAX    ((size_t)4 << 20)
 #define HTTPS     "https://"
+#define HOST_MAX  300
 
 struct place {
-	char host[256];
-	unsigned port;
+	struct conf_tcp tcp;
+	char authority[HOST_MAX + 1]; /* as the URL has it */
 	const char *target;
 };
 
-/* https://HOST[:PORT]/TARGET, with nothing that a head could be split with. */
-static int read_url(const char *url, struct place *ret, struct err *err)
+/* The port that is not said is 443. */
+static int read_authority(struct span s, struct arena *a, struct place *ret)
 {
-	struct span rest = span_of(url), host, port;
+	bool has_port = memchr(s.at, ':', s.len) && s.at[s.len - 1] != ']';
+	char address[HOST_MAX + 16];
+
+	if (s.len > HOST_MAX)
+		return -1;
+	snprintf(ret->authority, sizeof(ret->authority), "%.*s", SPAN_FMT(s));
+	snprintf(address, sizeof(address), "tcp://%s%s", ret->authority, has_port ? "" : ":443");
+	return config_address_tcp(address, a, &ret->tcp);
+}
+
+/* https://HOST[:PORT]/TARGET, with nothing that a head could be split with. */
+static int read_url(const char *url, struct arena *a, struct place *ret, struct err *err)
+{
+	struct span rest = span_of(url);
 
 	for (const char *c = url; *c; c++)
 		if (!isgraph((unsigned char)*c))
@@ -49,13 +64,9 @@ static int read_url(const char *url, struct place *ret, struct err *err)
 	rest = span_skip(rest, sizeof(HTTPS) - 1);
 	ret->target = strchr(rest.at, '/');
 	rest.len = (size_t)(ret->target - rest.at);
-	span_cut(&rest, ':', &host);
-	port = rest;
-	ret->port = port.len ? (unsigned)strtoul(port.at, NULL, 10) : 443;
-	if (!host.len || host.len >= sizeof(ret->host) || memchr(host.at, '@', host.len) ||
-	    !ret->port || ret->port > 65535)
-		return err_set(err, ERR_INPUT, "'%.100s' names no host, or no port", url);
-	snprintf(ret->host, sizeof(ret->host), "%.*s", SPAN_FMT(host));
+	if (!rest.len || read_authority(rest, a, ret) < 0)
+		return err_set(err, ERR_INPUT,
+			       "'%.100s' names no host, or no port between 1 and 65535", url);
 	return 0;
 }
 
@@ -105,59 +116,85 @@ static int put(const char *path, struct span text, struct err *err)
 static int ask(const struct args *args, const struct place *at, const char *tag, struct buf *ca,
 	       struct engine_answer *ret, struct err *err)
 {
-	const struct conf_tcp tcp = {.host = at->host, .port = at->port};
-	const struct conf_tls tls = {.ca = {.path = "", .text = buf_span(ca)}, .name = at->host};
+	const struct conf_tls tls = {.ca = {.path = "", .text = buf_span(ca)},
+				     .name = at->tcp.host};
 	const struct conf_backend server = {
-		.name = "bundle", .address = args->url, .socket = "", .tcp = &tcp, .tls = &tls};
+		.name = "bundle", .address = args->url, .socket = "", .tcp = &at->tcp, .tls = &tls};
 	char more[ENGINE_TAG_MAX + 32];
-	const struct engine_question q = {at->target, at->host, more, PACK_MAX, LIMIT_MS};
+	const struct engine_question q = {at->target, at->authority, more, PACK_MAX, LIMIT_MS};
 
 	snprintf(more, sizeof(more), "%s%s%s", *tag ? "If-None-Match: " : "", tag,
 		 *tag ? "\r\n" : "");
 	return engine_ask(&server, &q, ret, err);
 }
 
+/* A server without tags, or with new ones for the same, hands it out each time. */
+static bool is_kept(const char *file, struct span text)
+{
+	struct err unheard = {0};
+	struct buf kept;
+	bool same;
+
+	if (access(file, R_OK) < 0 || io_read_file(file, PACK_MAX, &kept, &unheard) < 0)
+		return false;
+	same = span_eq(buf_span(&kept), text);
+	buf_fini(&kept);
+	return same;
+}
+
+/* Without its tag what is kept is asked for again, no more: the tag goes first and comes last. */
+static int keep(const char *file, const struct engine_answer *answer, bool new, struct err *err)
+{
+	char path[PATH_MAX];
+	struct err lost = {0};
+
+	if (snprintf(path, sizeof(path), "%s.etag", file) >= (int)sizeof(path))
+		return err_set(err, ERR_INPUT, "the path is too long");
+	unlink(path);
+	if (new &&put(file, buf_span(&answer->body), err) < 0)
+		return -1;
+	if (*answer->etag && put(path, span_of(answer->etag), &lost) < 0)
+		fprintf(stderr, "%s is kept, but not its tag, so it is fetched again: %s\n", file,
+			lost.msg);
+	return 0;
+}
+
+/* EXIT_YES: there is a new one; EXIT_NO: it is what is kept already. */
 static int take(const struct args *args, const char *key, const struct engine_answer *answer,
 		struct err *err)
 {
 	const char *const keys[] = {key, NULL};
 	struct arena *a = arena_create((size_t)4 << 20);
 	struct pack *pack = a ? arena_take(a, sizeof(*pack)) : NULL;
-	char path[PATH_MAX];
+	bool new = !is_kept(args->to, buf_span(&answer->body));
 	int rc = -1;
 
 	if (!pack)
 		err_set(err, ERR_SYSTEM, "no memory");
 	else if (pack_read(buf_span(&answer->body), keys, a, pack, err) == 0)
-		rc = put(args->to, buf_span(&answer->body), err);
-	if (rc == 0) {
-		snprintf(path, sizeof(path), "%s.etag", args->to);
-		rc = put(path, span_of(answer->etag), err);
-	}
-	if (rc == 0)
+		rc = keep(args->to, answer, new, err);
+	if (rc < 0)
+		err_wrap(err, "what %s hands out is not kept", args->url);
+	else if (new)
 		printf("%s: %s of %s, signed by %.*s\n", args->to,
 		       *pack->origin.name ? pack->origin.name : "rules", pack->origin.made,
 		       SPAN_FMT(pack->signer));
-	else
-		err_wrap(err, "what %s hands out is not kept", args->url);
 	arena_destroy(a);
-	return rc;
+	return rc < 0 ? -1 : new ? EXIT_YES : EXIT_NO;
 }
 
 /* EXIT_YES: there is a new one; EXIT_NO: there is none. */
-static int fetch(const struct args *args, const char *key, struct err *err)
+static int fetch_from(const struct args *args, const struct place *at, struct err *err)
 {
 	struct engine_answer answer;
-	struct place at;
 	struct buf ca;
 	char tag[ENGINE_TAG_MAX];
 	int rc;
 
-	if (read_url(args->url, &at, err) < 0 ||
-	    io_read_file(args->ca ? args->ca : SYSTEM_CA, CA_MAX, &ca, err) < 0)
+	if (io_read_file(args->ca ? args->ca : SYSTEM_CA, CA_MAX, &ca, err) < 0)
 		return -1;
 	read_tag(args->to, tag);
-	rc = ask(args, &at, tag, &ca, &answer, err);
+	rc = ask(args, at, tag, &ca, &answer, err);
 	buf_fini(&ca);
 	if (rc < 0)
 		return -1;
@@ -167,8 +204,23 @@ static int fetch(const struct args *args, const char *key, struct err *err)
 		rc = err_set(err, ERR_UPSTREAM, "%s answers with status %d", args->url,
 			     answer.status);
 	else
-		rc = take(args, key, &answer, err) < 0 ? -1 : EXIT_YES;
+		rc = take(args, args->key, &answer, err);
 	buf_fini(&answer.body);
+	return rc;
+}
+
+static int fetch(const struct args *args, struct err *err)
+{
+	struct arena *a = arena_create(4096);
+	struct place at;
+	int rc;
+
+	if (!a)
+		return err_set(err, ERR_SYSTEM, "no memory");
+	rc = read_url(args->url, a, &at, err);
+	if (rc == 0)
+		rc = fetch_from(args, &at, err);
+	arena_destroy(a);
 	return rc;
 }
 
@@ -184,6 +236,6 @@ int run_bundle_fetch(const struct args *args)
 			"--key: this is no public key that 'sallyport bundle key' prints");
 		return command_failed(&err);
 	}
-	rc = fetch(args, args->key, &err);
+	rc = fetch(args, &err);
 	return rc < 0 ? command_failed(&err) : rc;
 }

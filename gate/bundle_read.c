@@ -119,6 +119,9 @@ static int add_pack(struct reader *r, const char *path, struct span text, struct
 
 	if (!pack || !copy)
 		return err_set(err, ERR_LIMIT, "%s: the profiles are too large", path);
+	if (r->pack_count == PACKS_MAX) /* each one's origin goes on record */
+		return err_set(err, ERR_LIMIT, "%s: there are more than %d bundles", path,
+			       PACKS_MAX);
 	memcpy(copy, text.at, text.len);
 	if (signed_init(err) < 0 || pack_read((struct span){copy, text.len}, r->config.rule_keys,
 					      r->arena, pack, err) < 0) {
@@ -132,8 +135,7 @@ static int add_pack(struct reader *r, const char *path, struct span text, struct
 				       BUNDLE_SOURCES_MAX);
 		r->sources[r->source_count++] = pack->files[i];
 	}
-	if (r->pack_count < PACKS_MAX)
-		r->packs[r->pack_count++] = pack;
+	r->packs[r->pack_count++] = pack;
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #define READS_HELD_MS    2          /* records of reads wait this long for company */
 #define ASK_ANEW_MS      3000       /* without a connection to auditor or resolver */
 #define LAST_WORDS_MS    2000       /* for records, when the worker ends */
+#define BEGINNING_MAX    65536      /* bytes: names of all profiles, whose the rules are */
 #define MHD_RUNS         8          /* before others get their turn */
 #define STOP_PATIENCE_MS 7000       /* then streams are ended and recorded, before we are killed */
 #define LOG_PATIENCE_MS  2000       /* for the log, before the first caller is served */
@@ -284,7 +285,7 @@ static void tell_beginning(struct worker *w)
 {
 	struct buf text;
 
-	buf_init(&text, 4096);
+	buf_init(&text, BEGINNING_MAX);
 	buf_printf(&text, "generation %s; profiles",
 		   w->conf->generation ? w->conf->generation : "-");
 	for (size_t i = 0; engine_profile_at(w->rules, i); i++)
@@ -293,7 +294,9 @@ static void tell_beginning(struct worker *w)
 	if (w->conf->rules_origin)
 		buf_printf(&text, "; %s", w->conf->rules_origin);
 	buf_put(&text, "", 1);
-	worker_tell(w, RECORD_POLICY_LOAD, buf_span(&text).at);
+	worker_tell(w, RECORD_POLICY_LOAD,
+		    buf_spent(&text) ? "rules whose names are too many to be told"
+				     : buf_span(&text).at);
 	buf_fini(&text);
 }
 

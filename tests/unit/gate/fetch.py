@@ -18,17 +18,19 @@ program, failed = sys.argv[1], 0
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    body, status, asked = b"", 200, []
+    body, status, asked, tagged = b"", 200, [], True
 
     def do_GET(self):
         Server.asked.append((self.path, self.headers.get("If-None-Match")))
+        Server.asked[-1] += (self.headers.get("Host"),)
         tag = f'"{hash(Server.body) & 0xffffff:x}"'
-        if Server.status == 200 and self.headers.get("If-None-Match") == tag:
+        if Server.tagged and Server.status == 200 and self.headers.get("If-None-Match") == tag:
             self.send_response(304)
             self.end_headers()
             return
         self.send_response(Server.status)
-        self.send_header("ETag", tag)
+        if Server.tagged:
+            self.send_header("ETag", tag)
         self.send_header("Content-Length", str(len(Server.body)))
         self.end_headers()
         self.wfile.write(Server.body)
@@ -81,13 +83,17 @@ def main(folder):
         return run("bundle", "fetch", "--url", f"{scheme}://127.0.0.1:{port}{target}", "--to", kept,
                    "--key", key, "--ca", folder / f"{ca}.pem")
 
+    def same(label, found, want):
+        check(f"{label}: {found!r}, not {want!r}", (found == want, ""), True)
+
     Server.body = first
     check("another authority", fetch(ca="stranger"), 2)
-    check("nothing was kept", (int(kept.exists()), ""), 0)
+    same("nothing was kept", kept.exists(), False)
     check("new", fetch(), 0, "signed by acme")
-    check("it is kept", (int(kept.read_bytes() == first), ""), 1)
+    same("it is kept", kept.read_bytes(), first)
     check("not new", fetch(), 1)
-    check("the tag was sent", (int(Server.asked[-1][1] is not None), ""), 1)
+    same("the tag was sent", Server.asked[-1][1] is not None, True)
+    same("and to whom", Server.asked[-1][2], f"127.0.0.1:{port}")
     for label, body, status, text in (
             ("forged", forged, 200, "none of the known keys has signed it"),
             ("changed", first.replace(b"read", b"host"), 200, "is not what was signed"),
@@ -97,10 +103,24 @@ def main(folder):
             ("somewhere else", b"", 302, "status 302")):
         Server.body, Server.status = body, status
         check(label, fetch(), 2, text)
-        check(f"{label}: the last good one is kept", (int(kept.read_bytes() == first), ""), 1)
+        same(f"{label}: the last good one is kept", kept.read_bytes(), first)
     Server.body, Server.status = second, 200
     check("a newer one", fetch(), 0)
-    check("it is kept", (int(kept.read_bytes() == second), ""), 1)
+    same("it is kept", kept.read_bytes(), second)
+    Server.tagged = False
+    check("the same without a tag", fetch(), 1)
+    Server.body = first
+    check("another without a tag", fetch(), 0, "signed by acme")
+    same("it is kept", kept.read_bytes(), first)
+    Server.tagged = True
+    (folder / "kept.bundle.etag").mkdir()
+    Server.body = second
+    check("its tag cannot be written", fetch(), 0, "is kept, but not its tag")
+    same("it is kept", kept.read_bytes(), second)
+    check("the same, for which there is no tag", fetch(), 1)
+    (folder / "kept.bundle.etag").rmdir()
+    for odd in (f"{port}x", f"+{port}", "0", "65536", f"{port + 65536}", f"0{port}", "", "-1"):
+        check(f"port {odd!r}", fetch(port=odd), 2, "no port between 1 and 65535")
     check("of another name", fetch(port=serve(folder, "other")), 2)
     check("without TLS", fetch(scheme="http"), 2, "is no URL")
     check("a split head", fetch(target="/x HTTP/1.1\r\nX: y"), 2, "printable")

@@ -278,6 +278,8 @@ static void put_pack(const char *name, const char *secret)
 	buf_fini(&out);
 }
 
+#define FOUR_PACKS "'r.bundle', 'r.bundle', 'r.bundle', 'r.bundle'"
+
 static void only_what_a_key_has_signed_is_taken(void **state)
 {
 	char secret[SIGNED_KEY_MAX], key[SIGNED_KEY_MAX], secret_2[SIGNED_KEY_MAX],
@@ -300,6 +302,9 @@ static void only_what_a_key_has_signed_is_taken(void **state)
 		{"signed = true --", "\n", "'r.bundle'", "signed = true needs the keys that sign"},
 		{"keys = { 'x", "' }", "'r.bundle'",
 		 "is no key that 'sallyport bundle key' prints"},
+		{"keys = { '", "' }",
+		 FOUR_PACKS ", " FOUR_PACKS ", " FOUR_PACKS ", " FOUR_PACKS ", 'r.bundle'",
+		 "r.bundle: there are more than 16 bundles"},
 	};
 
 	(void)state;
