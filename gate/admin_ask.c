@@ -104,13 +104,14 @@ void admin_print_refusal(const char *verb, const struct jv *answer)
 	fprintf(stderr, "%s: %s%s%s\n", verb, reason, *text ? ": " : "", text);
 }
 
-static void print_json(const struct jv *v)
+void admin_print_json(const struct jv *v)
 {
 	struct buf text;
 
 	buf_init(&text, ADMIN_ANSWER_MAX);
 	jv_write(&text, v);
 	printf("%.*s\n", SPAN_FMT(buf_span(&text)));
+	fflush(stdout); /* whoever follows wants it now */
 	buf_fini(&text);
 }
 
@@ -124,9 +125,9 @@ int admin_command(const struct args *args, enum admin_verb verb, const struct jv
 
 	if (!socket || admin_ask_gate(socket, verb, given, a, &answer, &err) < 0)
 		return command_failed(&err);
-	shown = jv_get(&answer, key);
+	shown = key ? jv_get(&answer, key) : NULL;
 	if (args->json)
-		print_json(shown && jv_true(&answer, "ok") ? shown : &answer);
+		admin_print_json(shown && jv_true(&answer, "ok") ? shown : &answer);
 	else if (jv_true(&answer, "ok"))
 		print(&answer);
 	else

@@ -18,8 +18,12 @@ const char *admin_socket_of(const struct args *args, struct arena *a, struct err
 /* "not_permitted: ..." of an answer that is no. */
 void admin_print_refusal(const char *verb, const struct jv *answer);
 
+/* On a line of its own, at once. */
+void admin_print_json(const struct jv *v);
+
 /*
- * Asks the gate that args name, and shows what came; key: what --json shows of the answer.
+ * Asks the gate that args name, and shows what came; key: what --json shows of the answer, or
+ * NULL: all of it.
  */
 int admin_command(const struct args *args, enum admin_verb verb, const struct jv *given,
 		  const char *key, void (*print)(const struct jv *answer), struct arena *a);

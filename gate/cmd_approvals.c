@@ -1,36 +1,51 @@
 /* cmd_approvals.c - what rules ask a person for, and that person's answer. */
 #include "gate/admin_ask.h"
 
-#include "gate/base/clock.h"
+#include "gate/printed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ARENA_MAX ((size_t)16 << 20)
 
-static void print_json(const struct jv *v)
+/* What is in it are the asker's own words, and who decides reads them in a terminal. */
+static void print_plain(struct buf *line)
 {
-	struct buf text;
+	struct buf out;
 
-	buf_init(&text, ADMIN_ANSWER_MAX);
-	jv_write(&text, v);
-	printf("%.*s\n", SPAN_FMT(buf_span(&text)));
+	buf_init(&out, 6 * ADMIN_ANSWER_MAX);
+	buf_put(line, "", 1);
+	printed_plain(&out, buf_spent(line) ? "?" : buf_span(line).at, 0);
+	printf("%.*s\n", SPAN_FMT(buf_span(&out)));
 	fflush(stdout);
-	buf_fini(&text);
+	buf_fini(&out);
 }
 
 static void print_row(const struct jv *r)
 {
 	const char *who = jv_str(r, "identity", ""), *object = jv_str(r, "object", ""),
 		   *image = jv_str(r, "image", "");
+	struct buf line;
 
-	printf("%s %-7s %s%s%s%s%s by %s under %s, rule %s: %s (%lld held, %lld s left)\n",
-	       jv_str(r, "id", "?"), jv_str(r, "state", "?"), jv_str(r, "op", "?"),
-	       *object ? " " : "", object, *image ? " of " : "", image,
-	       *who ? who : jv_str(r, "owner", "?"), jv_str(r, "profile", "?"),
-	       jv_str(r, "rule", "?"), jv_str(r, "text", ""), (long long)jv_num(r, "waiting", 0),
-	       (long long)jv_num(r, "left_s", 0));
-	fflush(stdout);
+	buf_init(&line, ADMIN_ANSWER_MAX);
+	buf_printf(&line, "%s %-7s %s%s%s%s%s by %s under %s, rule %s: %s (%lld held, %lld s left)",
+		   jv_str(r, "id", "?"), jv_str(r, "state", "?"), jv_str(r, "op", "?"),
+		   *object ? " " : "", object, *image ? " of " : "", image,
+		   *who ? who : jv_str(r, "owner", "?"), jv_str(r, "profile", "?"),
+		   jv_str(r, "rule", "?"), jv_str(r, "text", ""),
+		   (long long)jv_num(r, "waiting", 0), (long long)jv_num(r, "left_s", 0));
+	print_plain(&line);
+	buf_fini(&line);
+}
+
+static void print_facts(const struct jv *facts)
+{
+	struct buf text;
+
+	buf_init(&text, ADMIN_ANSWER_MAX);
+	jv_write(&text, facts);
+	print_plain(&text);
+	buf_fini(&text);
 }
 
 static bool is_list(const struct jv *v)
@@ -52,7 +67,7 @@ static void print_one(const struct jv *answer)
 
 	print_row(r);
 	if (facts)
-		print_json(facts);
+		print_facts(facts);
 	else
 		printf("its facts are too long to be shown; the log has them: audit query --id "
 		       "%s\n",
@@ -70,26 +85,6 @@ struct asked {
 	const char *key; /* what --json shows of the answer; NULL: all */
 	void (*print)(const struct jv *answer);
 };
-
-static int ask(const struct args *args, const struct asked *what, const struct jv *given,
-	       struct arena *a)
-{
-	struct err err = {0};
-	const char *socket = admin_socket_of(args, a, &err);
-	const struct jv *shown;
-	struct jv answer;
-
-	if (!socket || admin_ask_gate(socket, what->verb, given, a, &answer, &err) < 0)
-		return command_failed(&err);
-	shown = what->key ? jv_get(&answer, what->key) : NULL;
-	if (args->json)
-		print_json(shown && jv_true(&answer, "ok") ? shown : &answer);
-	else if (jv_true(&answer, "ok"))
-		what->print(&answer);
-	else
-		admin_print_refusal(admin_verb_name(what->verb), &answer);
-	return jv_true(&answer, "ok") ? EXIT_YES : EXIT_NO;
-}
 
 static int fill(const struct args *args, struct arena *a, struct jv *to, struct err *err)
 {
@@ -118,20 +113,19 @@ static int ask_about(const struct args *args, const struct asked *what)
 
 	if (!a)
 		return EXIT_CANNOT;
-	rc = fill(args, a, &given, &err) < 0 ? command_failed(&err) : ask(args, what, &given, a);
+	rc = fill(args, a, &given, &err) < 0
+		     ? command_failed(&err)
+		     : admin_command(args, what->verb, &given, what->key, what->print, a);
 	arena_destroy(a);
 	return rc;
 }
 
 int run_approvals_list(const struct args *args)
 {
-	static const struct asked what = {VERB_approvals_list, "approvals", print_list};
 	struct arena *a = arena_create(ARENA_MAX);
-	int rc;
+	int rc = a ? admin_command(args, VERB_approvals_list, NULL, "approvals", print_list, a)
+		   : EXIT_CANNOT;
 
-	if (!a)
-		return EXIT_CANNOT;
-	rc = ask(args, &what, NULL, a);
 	arena_destroy(a);
 	return rc;
 }
@@ -184,7 +178,7 @@ static void print_new(struct watching *w, const struct jv *answer)
 			continue;
 		w->shown++;
 		if (w->args->json)
-			print_json(r);
+			admin_print_json(r);
 		else
 			print_row(r);
 	}

@@ -953,7 +953,7 @@ class Operator(Peer):
         if str(status) != wanted:
             raise Trouble(f"status {status}, not {wanted}: {shown(out + errors)}")
         self.head = self.body_of = object()
-        self.body_text = (out or errors).encode("latin-1", "replace")
+        self.body_text = (out or errors).encode()
 
     @staticmethod
     def as_user(who, command):
@@ -974,7 +974,7 @@ class Operator(Peer):
         self.put("".join(args[2:]).encode("latin-1"))
         while self.stream.fill():
             pass
-        self.ran("0", 0, self.stream.take(len(self.stream.buffer)).decode("latin-1"), "")
+        self.ran("0", 0, self.stream.take(len(self.stream.buffer)).decode(errors="replace"), "")
 
     def do_stop(self, args, _):
         """stop ROLE: it is there and does nothing, until `continue ROLE`"""
