@@ -28,6 +28,12 @@
 #define ADMIN_REQUEST_MAX 4096              /* bytes of a request's line */
 #define ADMIN_ANSWER_MAX  ((size_t)1 << 20) /* bytes of an answer's line */
 #define ADMIN_ARGS_MAX    8                 /* of one verb */
+#define ADMIN_WORK_MS     270000 /* for what was asked for, above all that the gate itself waits for \
+				  */
+
+/* A reload waits so long for its reader, and as long for its workers; one goes on, ours follows. */
+#define RELOAD_PATIENCE_MS 60000
+_Static_assert(ADMIN_WORK_MS > 4 * RELOAD_PATIENCE_MS, "a reload may be the second");
 
 enum admin_role { ADMIN_OPERATE = 1, ADMIN_APPROVE = 2, ADMIN_AUDIT = 4 };
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define PIECE     4096
-#define LIMIT_MS  20000
-#define RELOAD_MS 160000 /* above all that the gate itself waits for */
+#define PIECE    4096
+#define LIMIT_MS 20000
+#define WAIT_MS  (ADMIN_WORK_MS + 10000)
 
 static int read_answer(int fd, struct buf *ret, struct err *err)
 {
@@ -64,7 +64,7 @@ int admin_ask_gate(const char *socket, enum admin_verb verb, const struct jv *ar
 	struct buf text;
 	int rc;
 
-	if (listen_connect(socket, waits(verb) ? RELOAD_MS : LIMIT_MS, &fd, err) < 0 ||
+	if (listen_connect(socket, waits(verb) ? WAIT_MS : LIMIT_MS, &fd, err) < 0 ||
 	    send_request(fd, verb, args, a, err) < 0)
 		return -1;
 	buf_init(&text, ADMIN_ANSWER_MAX);

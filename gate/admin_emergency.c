@@ -119,6 +119,7 @@ static void release(struct admin_use *u)
 	const struct quarantine *q = emergency_quarantine(&a->emergency, u->owner);
 	struct emergency_view next;
 	struct err err = {0};
+	bool kept;
 
 	if (!q) { /* another has released it meanwhile */
 		admin_finish(u, ANSWER_quarantine_missing);
@@ -126,12 +127,13 @@ static void release(struct admin_use *u)
 	}
 	next = a->emergency;
 	emergency_end(&next, u->owner);
-	put_result(u, q, a->conf->state >= 0);
-	if (!keep(a, &next, &err) && a->conf->state >= 0) {
+	kept = keep(a, &next, &err);
+	if (!kept && a->conf->state >= 0) {
 		snprintf(u->text, sizeof(u->text), "%s", err.msg);
 		admin_finish(u, ANSWER_state_lost);
 		return;
 	}
+	put_result(u, q, kept);
 	a->emergency = next;
 	emergency_publish(a->conf->emergency, &a->emergency);
 	log_line("%s is not under quarantine any more, ticket %s", u->owner,

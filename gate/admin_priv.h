@@ -28,7 +28,7 @@ struct admin_use {
 	char roles_text[32];
 	bool own;      /* the process's own work */
 	bool answered; /* the answer is on its way; nothing else happens */
-	bool waits;    /* for its turn: begin is called when it has come */
+	bool waits;    /* for its turn, or until the process is ready: then begin is called */
 	uint64_t since_ms, deadline_ms;
 	struct buf in, out;
 	struct arena *arena;

@@ -15,10 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REQUEST_MS    5000   /* a request must have come */
-#define ANSWER_MS     10000  /* an answer must have been taken */
-#define RELOAD_MS     150000 /* above all that the gate itself waits for */
-#define LOG_MS        2000   /* for the log, before it is ready without one */
+#define REQUEST_MS    5000  /* a request must have come */
+#define ANSWER_MS     10000 /* an answer must have been taken */
+#define LOG_MS        2000  /* for the log, before it is ready without one */
 #define TICK_MS       250
 #define ASK_ANEW_MS   3000 /* without a connection to the auditor */
 #define RATE_BURST    200  /* requests of one user; then ... */
@@ -355,8 +354,9 @@ static void on_request(struct admin_use *u, struct span line)
 		refuse(u, wrong, &err);
 		return;
 	}
-	u->deadline_ms = clock_boot_ms() + RELOAD_MS;
-	u->waits = admin_needs_turn(u);
+	u->deadline_ms = clock_boot_ms() + ADMIN_WORK_MS;
+	/* A process that has just begun, perhaps in place of one that died, has no log yet. */
+	u->waits = admin_needs_turn(u) || !u->a->ready;
 	if (!u->waits)
 		admin_begin(u);
 }
@@ -365,6 +365,16 @@ static void take_turns(struct admin *a)
 {
 	struct admin_use *first = NULL;
 
+	if (!a->ready)
+		return;
+	for (size_t i = 0; i < ADMIN_USES_MAX; i++) {
+		struct admin_use *u = a->uses[i];
+
+		if (!u || !u->waits || admin_needs_turn(u))
+			continue;
+		u->waits = false;
+		admin_begin(u);
+	}
 	if (a->holder)
 		return;
 	for (size_t i = 0; i < ADMIN_USES_MAX; i++) {
@@ -493,8 +503,7 @@ static void look_at_deadlines(struct admin *a)
 		if (!u || now < u->deadline_ms)
 			continue;
 		if (*u->id && !u->answered && u->reply && a->holder != u) {
-			snprintf(u->text, sizeof(u->text), "it took too long");
-			admin_finish(u, ANSWER_reload_failed);
+			admin_finish(u, ANSWER_no_answer);
 		} else if (!*u->id || u->answered) {
 			free_use(u);
 		}

@@ -21,7 +21,10 @@ static void say(struct admin_use *u, const struct err *err)
 
 static void got_status(struct admin_use *u, const struct admin_reply *reply, struct span text)
 {
-	(void)reply;
+	if (reply->code) {
+		admin_finish(u, (enum admin_answer)reply->code);
+		return;
+	}
 	buf_puts(&u->result, ",\"status\":");
 	buf_put(&u->result, text.at, text.len);
 	admin_finish(u, ADMIN_DONE);
@@ -45,14 +48,14 @@ static void got_list(struct admin_use *u, const struct admin_reply *reply, struc
 	enum jv_fault fault;
 	struct jv tree;
 
-	(void)reply;
-	if (jv_parse(u->arena, text, &tree, &fault, &err) == 0)
+	if (!reply->code && jv_parse(u->arena, text, &tree, &fault, &err) == 0)
 		list = jv_get(&tree, "listeners");
+	if (!list) {
+		admin_finish(u, reply->code ? (enum admin_answer)reply->code : ANSWER_no_answer);
+		return;
+	}
 	buf_puts(&u->result, ",\"listeners\":");
-	if (list)
-		jv_write(&u->result, list);
-	else
-		buf_puts(&u->result, "[]");
+	jv_write(&u->result, list);
 	admin_finish(u, ADMIN_DONE);
 }
 
@@ -77,10 +80,11 @@ static void got_reloaded(struct admin_use *u, const struct admin_reply *reply, s
 	enum jv_fault fault;
 	struct jv tree;
 
-	(void)reply;
 	arena_reset(u->arena, 2 * ADMIN_ANSWER_MAX);
-	if (jv_parse(u->arena, text, &tree, &fault, &err) < 0)
+	if (reply->code || jv_parse(u->arena, text, &tree, &fault, &err) < 0) {
+		admin_finish(u, reply->code ? (enum admin_answer)reply->code : ANSWER_no_answer);
 		return;
+	}
 	reload = jv_get(&tree, "reload");
 	state = reload ? jv_str(reload, "state", "") : "";
 	if (!reload || jv_num(reload, "count", 0) <= (int64_t)u->reloads ||

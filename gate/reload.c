@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 60000 /* for the reader, and again for the new workers */
-
 void reload_open(struct supervisor *s)
 {
 	buf_init(&s->reload.why, ERR_MSG_MAX);
@@ -33,7 +31,7 @@ uint64_t reload_deadline(const struct supervisor *s)
 static void enter(struct supervisor *s, enum reload_phase phase)
 {
 	s->reload.phase = phase;
-	s->reload.deadline_ms = clock_boot_ms() + PATIENCE_MS;
+	s->reload.deadline_ms = clock_boot_ms() + RELOAD_PATIENCE_MS;
 }
 
 /* What could not be read, started or switched to: the old generation goes on. */

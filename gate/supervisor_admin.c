@@ -51,12 +51,17 @@ static int status_fd(const struct supervisor *s)
 	struct buf text;
 	int rc;
 
-	if (fd < 0)
+	if (fd < 0) {
+		log_line("the status cannot be told: %s", strerror(errno));
 		return -1;
+	}
 	buf_init(&text, STATUS_MAX);
 	status_write(s, &text);
-	rc = io_write_all(fd, buf_span(&text).at, buf_len(&text), &err);
+	rc = buf_spent(&text) ? err_set(&err, ERR_LIMIT, "it is too long")
+			      : io_write_all(fd, buf_span(&text).at, buf_len(&text), &err);
 	buf_fini(&text);
+	if (rc < 0)
+		log_line("the status cannot be told: %s", err.msg);
 	return rc < 0 ? -1 : take_fd(fd);
 }
 
@@ -90,6 +95,7 @@ static void answer_word(struct supervisor *s, const struct admin_word *w)
 	reply.ticket = w->ticket;
 	if (w->ask == ASK_STATUS) {
 		fd = status_fd(s);
+		reply.code = fd < 0 ? ANSWER_no_answer : ADMIN_DONE;
 	} else if (s->stopping) {
 		reply.code = ANSWER_stopping;
 	} else if (w->ask == ASK_RELOAD) {

@@ -481,17 +481,39 @@ class Client(Peer):
         data = message(f"{method} {target} HTTP/{version}", lines, body, more)
         self.methods.append(method)
         self.sent = data
-        self.put(data)
+        try:
+            self.put(data)
+        except (BrokenPipeError, ConnectionResetError):
+            following = self.block.statements[self.done_statements + 1:][:1]
+            if not following or not following[0].text.strip().endswith(" after closed"):
+                raise
+
+    def reply_after_closed(self, method, deadline):
+        """A connection that ends without an answer is made again, and the request sent again."""
+        while True:
+            try:
+                return self.stream.reply(method)
+            except (wire.Closed, ConnectionResetError) as closed:
+                if time.monotonic() > deadline or self.stream.buffer:
+                    raise
+                self.stage.note(self.who, f"{closed}: once more")
+            self.do_connect([], None)
+            self.methods = [method]
+            try:
+                self.put(self.sent)
+            except (BrokenPipeError, ConnectionResetError) as closed:
+                self.stage.note(self.who, f"{closed}")
 
     def recv_head(self, args, _statement):
         """recv status N [after M]: an interim reply must be named to be taken; after M: as long as
-        the answer is M the request is sent again"""
+        the answer is M the request is sent again; after closed: as long as there is none"""
         deadline = time.monotonic() + PATIENCE
         if self.head:
             self.whole_body()  # the next reply stands behind it
         while True:
             method = self.methods[0] if self.methods else "GET"
-            self.head = self.stream.reply(method)
+            self.head = (self.reply_after_closed(method, deadline) if args[2:] == ["after", "closed"]
+                         else self.stream.reply(method))
             self.stage.note(self.who, f"< {self.head.start} {dict(self.head.fields)}")
             if args[2:] == ["after", str(self.head.status)] and time.monotonic() < deadline:
                 self.whole_body()
@@ -1019,8 +1041,8 @@ class Operator(Peer):
                 file.flush()
 
     def do_remove(self, args, _):
-        """remove PATH"""
-        os.unlink(str(args[0]))
+        """remove PATH: a file, or an empty folder"""
+        (os.rmdir if os.path.isdir(str(args[0])) else os.unlink)(str(args[0]))
 
     def do_link(self, args, _):
         """link TARGET PATH"""

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -185,12 +186,17 @@ static int tell_status(int control)
 			if (count)
 				close(fds[0]);
 		io_recv_note(control, &reply, sizeof(reply), &err);
-		lseek(fds[0], 0, SEEK_SET);
-		n = count == 1 && reply.ticket == 7 ? read(fds[0], text, sizeof(text)) : 0;
+		if (count == 1)
+			lseek(fds[0], 0, SEEK_SET);
+		n = count == 1 && reply.ticket == 7
+			    ? read(fds[0], text, sizeof(text))
+			    : snprintf(text, sizeof(text), "%s",
+				       admin_answer_name((enum admin_answer)reply.code));
 		if (n > 0)
 			io_write_all(caller, text, (size_t)n, &err);
 		close(caller);
-		close(fds[0]);
+		if (count == 1)
+			close(fds[0]);
 	}
 	return 0;
 }
@@ -662,6 +668,7 @@ static void tells_its_status(void **state)
 	struct err err = {0};
 	enum jv_fault fault;
 	struct jv tree;
+	struct rlimit before, none;
 	struct gate g;
 	int status, fd;
 	ssize_t n;
@@ -685,6 +692,16 @@ static void tells_its_status(void **state)
 	CHECK_STR("audit", "up", jv_str(&tree, "audit", ""));
 	CHECK_INT("processes", 4 + WORKERS, jv_get(&tree, "processes")->count);
 	close(fd);
+	/* Without a descriptor for it that is what is said, and not that nothing is there. */
+	CHECK_INT("limit", 0, prlimit(g.pid, RLIMIT_NOFILE, NULL, &before));
+	none = (struct rlimit){1, before.rlim_max};
+	CHECK_INT("limit", 0, prlimit(g.pid, RLIMIT_NOFILE, &none, NULL));
+	CHECK_INT(err.msg, 0, listen_connect(path, 5000, &fd, &err));
+	n = recv(fd, text, sizeof(text) - 1, MSG_WAITALL);
+	text[n > 0 ? n : 0] = '\0';
+	CHECK_STR("no descriptor", "no_answer", text);
+	close(fd);
+	CHECK_INT("limit", 0, prlimit(g.pid, RLIMIT_NOFILE, &before, NULL));
 	kill(g.pid, SIGTERM);
 	CHECK_INT("status", 0, finish(&g));
 	unlink(path);
