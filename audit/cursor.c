@@ -35,6 +35,7 @@ int cursor_open(struct cursor *c, const char *dir, struct err *err)
 	if (line_reader_init(&c->reader, -1))
 		return 0;
 	close(c->dir_fd);
+	c->dir_fd = -1;
 	return err_set(err, ERR_LIMIT, "no memory to read the log");
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -201,12 +202,20 @@ static void write_compose(struct buf *out, const struct init *in)
 
 /* --- files --- */
 
+static int path_in(const struct init *in, const char *name, char path[PATH_MAX], struct err *err)
+{
+	return snprintf(path, PATH_MAX, "%s/%s", in->folder, name) < PATH_MAX
+		       ? 0
+		       : err_set(err, ERR_INPUT, "the name of the folder is too long");
+}
+
 static int write_file(const struct init *in, const char *name, struct span text, struct err *err)
 {
-	char path[512];
+	char path[PATH_MAX];
 	int fd, rc;
 
-	snprintf(path, sizeof(path), "%s/%s", in->folder, name);
+	if (path_in(in, name, path, err) < 0)
+		return -1;
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return err_sys(err, "make %s", path);
@@ -221,14 +230,15 @@ static int write_file(const struct init *in, const char *name, struct span text,
 
 static int make_folders(const struct init *in, struct err *err)
 {
-	char path[512];
+	char path[PATH_MAX];
 
+	if (path_in(in, "profiles", path, err) < 0)
+		return -1;
 	if (mkdir(in->folder, 0755) < 0)
 		return err_sys(err,
 			       errno == EEXIST ? "make %s: init writes into a new folder (--dir)"
 					       : "make %s",
 			       in->folder);
-	snprintf(path, sizeof(path), "%s/profiles", in->folder);
 	return mkdir(path, 0755) < 0 ? err_sys(err, "make %s", path) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "proxy/engine_get.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
@@ -17,9 +18,9 @@
 
 #define LIMIT_MS     3000
 #define FILE_MAX     ((size_t)1 << 20)
-#define XATTR_MAX    4096
-#define SHOWN_MAX    32 /* of one kind */
-#define DROP_INS_MAX 32 /* of one unit */
+#define XATTR_MAX    65536 /* the kernel has no longer ones */
+#define SHOWN_MAX    32    /* of one kind */
+#define DROP_INS_MAX 32    /* of one unit */
 #define PLAIN_MEND   "Remove it; let those who need the engine use a listener of the gate."
 
 static const char why_reach[] =
@@ -52,13 +53,15 @@ void doctor_mounted_socket(struct findings *f, const char *path)
 void doctor_acl(struct findings *f, const char *path)
 {
 	struct reach_acl list[REACH_ACL_MAX];
-	char xattr[XATTR_MAX];
-	ssize_t len = getxattr(path, "system.posix_acl_access", xattr, sizeof(xattr));
+	char *xattr = arena_take(f->arena, XATTR_MAX);
+	ssize_t len = xattr ? getxattr(path, "system.posix_acl_access", xattr, XATTR_MAX) : -1;
 	size_t count = 0;
 
-	if (len <= 0)
+	if (len == 0 ||
+	    (len < 0 && xattr && (errno == ENODATA || errno == ENOTSUP || errno == ENOENT)))
 		return; /* none, or a file system without */
-	if (reach_acl_read((struct span){xattr, (size_t)len}, list, REACH_ACL_MAX, &count) < 0)
+	if (len < 0 ||
+	    reach_acl_read((struct span){xattr, (size_t)len}, list, REACH_ACL_MAX, &count) < 0)
 		finding_add(f, FINDING_WEAK, why_reach, "Look at it with getfacl.",
 			    "%s has an access control list that is not understood", path);
 	for (size_t i = 0; i < count; i++) {

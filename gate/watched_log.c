@@ -7,8 +7,10 @@
 
 #include "audit/fields.h"
 #include "gate/base/auto.h"
+#include "gate/base/log.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +21,11 @@
 
 #define SEGMENTS 2 /* the newest; a sum comes once a minute */
 #define BEFORE_BYTES                                                                               \
-	(64u << 10)              /* of decisions before the last sum, whose events came behind it  \
-				  */
-#define LINES_MAX   (128u << 20) /* bytes of a segment that are looked at */
+	(64u << 10) /* of decisions before the last sum, whose events came behind it               \
+		     */
+#define PIECE     ((size_t)1 << 20) /* is searched at a time */
+#define LOOK_BACK ((size_t)1 << 30) /* bytes of a segment, from its end; a sum comes each minute   \
+				     */
 #define ARENA_BYTES ((size_t)4 << 20)
 
 struct reading {
@@ -86,19 +90,38 @@ static void take_line(const struct reading *r, struct span text)
 		take_decision(r, &line);
 }
 
-/* Where the last sum begins, or some way before it; 0 if there is none. */
+static const char sum_mark[] = "\"type\":\"observed_sum\"";
+
+/* The last one in the text; NULL: there is none. */
+static const char *last_sum(struct span text)
+{
+	const char *found = NULL, *at = text.at, *end = text.at + text.len;
+
+	while ((at = memmem(at, (size_t)(end - at), sum_mark, sizeof(sum_mark) - 1)))
+		found = at++;
+	return found;
+}
+
+/*
+ * Where the last sum begins, or some way before it; 0 if there is none.  It is looked for from
+ * the end, in pieces that overlap: what is no page of the file yet need not become one.
+ */
 static size_t begin_at(struct span all)
 {
-	static const char sum[] = "\"type\":\"observed_sum\"";
-	const char *found = NULL, *at = all.at;
+	size_t least = all.len > LOOK_BACK ? all.len - LOOK_BACK : 0;
+	const char *found = NULL;
 
-	while ((at = memmem(at, all.len - (size_t)(at - all.at), sum, sizeof(sum) - 1))) {
-		found = at;
-		at++;
+	for (size_t end = all.len; !found && end > least;) {
+		size_t from = end - least > PIECE ? end - PIECE : least;
+		size_t to = end + sizeof(sum_mark) < all.len ? end + sizeof(sum_mark) : all.len;
+
+		found = last_sum((struct span){all.at + from, to - from});
+		end = from;
 	}
-	if (!found || (size_t)(found - all.at) < BEFORE_BYTES)
-		return 0;
-	return (size_t)(found - all.at) - BEFORE_BYTES;
+	if (!found)
+		return least;
+	return (size_t)(found - all.at) < BEFORE_BYTES ? 0
+						       : (size_t)(found - all.at) - BEFORE_BYTES;
 }
 
 static void read_segment(const struct reading *r, const char *dir, const char *name)
@@ -111,12 +134,14 @@ static void read_segment(const struct reading *r, const char *dir, const char *n
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
-	    (uint64_t)st.st_size > LINES_MAX)
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
 		return;
 	mem = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (mem == MAP_FAILED)
+	if (mem == MAP_FAILED) {
+		log_line("%s cannot be read (%s): what it tells of engines is not known", path,
+			 strerror(errno));
 		return;
+	}
 	left = (struct span){mem, (size_t)st.st_size};
 	left = span_skip(left, begin_at(left));
 	while (span_cut(&left, '\n', &line))

@@ -55,6 +55,12 @@ grep -q "Ask for at most 4 processors" "$dir/out" || complain "$(cat "$dir/out")
 grep -q "/home/{identity.name}/src is for callers of whom that is known" "$dir/out" || complain "$(cat "$dir/out")"
 grep -q 'own_socket = "testcontainers-own"' "$dir/all/sallyport.conf" || complain "Ryuk gets no socket"
 
+# A long way to the folder is no other folder.
+long=$dir/$(printf '%0200d' 1)/$(printf '%0200d' 2)/$(printf '%0200d' 3)
+mkdir -p "$(dirname "$long")"
+"$program" init --for traefik --dir "$long" > "$dir/out" 2>&1 || complain "$(cat "$dir/out")"
+"$program" profile list --config "$long/sallyport.conf" > "$dir/out" 2>&1 || complain "$(cat "$dir/out")"
+
 # Nothing is written over; nobody is guessed.
 "$program" init --for traefik --dir "$dir/all" > "$dir/out" 2>&1 && complain "an old folder is written into"
 grep -q "new folder" "$dir/out" || complain "$(cat "$dir/out")"

@@ -5,9 +5,11 @@
 #include "gate/doctor.h"
 #include "gate/reach.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "tests/unit/check.h"
@@ -68,6 +70,49 @@ static void lists_of_access(void **state)
 	CHECK_INT("the group", 5, (int)list[1].id);
 	CHECK_INT("the group is one", 1, list[1].group);
 	CHECK_INT("no room", -1, reach_acl_read(cases[0].text, list, 1, &count));
+}
+
+/* So many that the list is longer than a page: who they are does not matter, that they may does. */
+static void a_long_list_is_told_of(void **state)
+{
+	enum { USERS = 1000 };
+	struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, may;
+			uint32_t id;
+		} list[USERS + 4];
+	} acl = {.version = 2};
+	char path[] = "/dev/shm/sallyport-test-XXXXXX";
+	struct findings f = {.arena = arena_create(1 << 20)};
+	int fd = mkstemp(path), rc;
+	size_t n = 0;
+
+	(void)state;
+	CHECK_INT("file", 1, fd >= 0);
+	acl.list[n].tag = 1;
+	acl.list[n++].may = 6;
+	for (uint32_t i = 0; i < USERS; i++, n++) {
+		acl.list[n].tag = 2;
+		acl.list[n].may = 6;
+		acl.list[n].id = 70000 + i;
+	}
+	acl.list[n++].tag = 4;
+	acl.list[n].tag = 16;
+	acl.list[n++].may = 6;
+	acl.list[n++].tag = 32;
+	for (size_t i = 0; i < n; i++)
+		if (acl.list[i].tag != 2)
+			acl.list[i].id = UINT32_MAX;
+	rc = fsetxattr(fd, "system.posix_acl_access", &acl, 4 + n * sizeof(*acl.list), 0);
+	doctor_acl(&f, path);
+	close(fd);
+	unlink(path);
+	arena_destroy(f.arena);
+	if (rc < 0 && errno == ENOTSUP)
+		skip(); /* a file system without */
+	CHECK_INT("list", 0, rc);
+	CHECK_INT("it is told of", 1, f.count > 0 && f.list[0].level == FINDING_WEAK);
 }
 
 static void what_an_engine_listens_on(void **state)
@@ -240,6 +285,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mounts_of_the_file_itself),
 		cmocka_unit_test(lists_of_access),
+		cmocka_unit_test(a_long_list_is_told_of),
 		cmocka_unit_test(what_an_engine_listens_on),
 		cmocka_unit_test(mounts_that_show_it),
 		cmocka_unit_test(a_host_is_read),
