@@ -234,10 +234,11 @@ static void add_modes(const struct emergency_view *view, struct arena *a, struct
 static void add_emergency(const struct serve *s, struct arena *a, struct jv *tree)
 {
 	static struct emergency_view view;
-	struct jv *list = jv_set(a, tree, "quarantines", jv_array()), *to;
+	struct jv *list, *to;
 
 	emergency_look(s->emergency, &view);
 	jv_set(a, tree, "quarantines_known", jv_bool(view.turn != 0));
+	list = jv_set(a, tree, "quarantines", jv_array()); /* last: another member may move it */
 	for (size_t i = 0; i < view.owner_count && i < EMERGENCY_OWNERS; i++) {
 		const struct quarantine *q = &view.owners[i];
 
