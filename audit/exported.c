@@ -168,8 +168,8 @@ uint64_t auditor_exported(struct auditor *a)
 		const struct audit_sink *s = &a->sinks.seen[i];
 		uint64_t has = s->known ? s->seq + 1 : 0;
 
-		if (a->sinks.list[i].only_alarms)
-			continue;
+		if (a->sinks.list[i].only)
+			continue; /* it does not get all, so it is no evidence */
 		lowest = has < lowest ? has : lowest;
 	}
 	return lowest;

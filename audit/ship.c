@@ -57,7 +57,8 @@ struct shipping {
 	bool troubled;  /* it has been told that the sink takes nothing */
 	bool cleared;   /* what held it up before is forgotten */
 	bool stateless; /* it has been told that the state file cannot be written */
-	/* Of a sink that takes alarms alone: */
+	/* Of a sink that is narrowed: */
+	struct arena *arena; /* for a record that is taken apart */
 	struct ship_watch watch;
 	bool ended;                /* the last record that was read is gate_stop */
 	struct cursor_mark passed; /* the last that was read, and need not be sent */
@@ -75,7 +76,7 @@ static bool stopped(const struct shipping *s)
 /* What the log cannot say of itself, for a sink that takes alarms. */
 static void watch_log(struct shipping *s)
 {
-	if (!s->conf->only_alarms || s->options->once)
+	if (!sink_only_alarms(s->conf->only) || s->options->once)
 		return;
 	ship_watch_look(&s->watch, s->ended);
 	(void)ship_watch_send(&s->watch, s->ops, s->conf, s->options->dialer);
@@ -97,7 +98,7 @@ static void say_last(struct shipping *s, const char *cause, const char *text)
 	const struct timespec step = {0, FOLLOW_MS * 1000000L};
 	uint64_t until = clock_boot_ms() + (s->options->once ? 0 : LAST_MS);
 
-	if (!s->conf->only_alarms)
+	if (!sink_only_alarms(s->conf->only))
 		return;
 	ship_watch_say(&s->watch, cause, text);
 	while (!ship_watch_send(&s->watch, s->ops, s->conf, s->options->dialer) && !stopped(s) &&
@@ -210,13 +211,13 @@ static int seek(struct shipping *s)
 
 /* --- batches --- */
 
-/* A sink that takes alarms alone does not get the others. */
+/* A sink that is narrowed does not get the others. */
 static bool is_passed(struct shipping *s, const struct cursor_line *text)
 {
 	struct record_peek peek;
 	struct line line;
 
-	if (!s->conf->only_alarms)
+	if (!s->conf->only)
 		return false;
 	if (!line_split(text->text, &line) || !record_peek(line.body, &peek))
 		return false;
@@ -224,7 +225,7 @@ static bool is_passed(struct shipping *s, const struct cursor_line *text)
 	snprintf(s->passed.log, sizeof(s->passed.log), "%s", s->cursor.log);
 	s->passed.seq = text->seq;
 	s->passed.hash = text->hash;
-	return !record_alarms(peek.type, line.body);
+	return !sink_only_wants(s->conf->only, peek.type, text->text, s->arena);
 }
 
 /* Takes what is there, up to a batch. */
@@ -278,8 +279,7 @@ static int keep_passed(struct shipping *s, struct err *err)
 {
 	uint64_t now = clock_boot_ms();
 
-	if (!s->conf->only_alarms || !*s->passed.log ||
-	    (s->marked && s->mark.seq == s->passed.seq) ||
+	if (!s->conf->only || !*s->passed.log || (s->marked && s->mark.seq == s->passed.seq) ||
 	    (!s->options->once && now < s->passed_ms + KEEP_MS))
 		return 0;
 	if (cursor_sync(&s->cursor, err) < 0)
@@ -465,13 +465,16 @@ enum ship_result ship(const char *dir, const struct sink_conf *conf,
 	enum ship_result result;
 
 	s.batch = calloc(1, sizeof(*s.batch));
-	if (!s.batch || !s.ops) {
+	s.arena = arena_create(2 * FIELDS_ARENA_MAX);
+	if (!s.batch || !s.ops || !s.arena) {
+		arena_destroy(s.arena);
 		free(s.batch);
 		return SHIP_CANNOT;
 	}
 	buf_init(&s.batch->text, BATCH_BYTES);
 	result = rounds(&s);
 	buf_fini(&s.batch->text);
+	arena_destroy(s.arena);
 	free(s.batch);
 	return result;
 }

@@ -11,6 +11,9 @@
  * twice.  The others have a state file that is written after the acknowledgement: at
  * least once, and the number tells what comes twice.
  *
+ * A sink can be narrowed to some records (only).  Its position goes on behind all of them, so
+ * it says nothing of what the sink has: such a sink is no evidence.
+ *
  * A log that was altered, cut, rolled back or exchanged is not shipped any further.
  */
 #ifndef AUDIT_SINK_H
@@ -42,8 +45,17 @@ struct sink_conf {
 	const char *ca, *cert, *key, *token_file; /* paths */
 	const char *state;                        /* the folder of state files */
 	enum export_format format;                /* EXPORT_NONE: the record as it stands */
-	bool only_alarms; /* and what the log itself cannot say any more: see ship_watch.c */
+	/*
+	 * sink_only_find() of each word; 0: all records.  With `alarms` also what the log
+	 * itself cannot say any more: see ship_watch.c.
+	 */
+	unsigned only;
 };
+
+/* What a sink can be narrowed to (sink_only.def).  0: there is no such word. */
+unsigned sink_only_find(const char *name);
+bool sink_only_at(size_t i, const char **ret_name,
+		  const char **ret_doc); /* false behind the last */
 
 /* A TLS connection; who ships gives it, since TLS is not the log's affair. */
 struct sink_dialer {

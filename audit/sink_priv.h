@@ -87,6 +87,13 @@ void sink_trouble_read(const struct sink_conf *conf, char *out, size_t size);
 /* "": nothing does any more.  It is for people, so an error is no error. */
 void sink_trouble_keep(const struct sink_conf *conf, const char *text);
 
+/* --- sink_only.c --- */
+
+bool sink_only_alarms(unsigned only); /* `alarms` is among the words */
+
+/* Whether a record's line is what the words say; the arena is for taking it apart. */
+bool sink_only_wants(unsigned only, enum record_type type, struct span text, struct arena *a);
+
 /* --- sink_render.c --- */
 
 /* A record as one syslog message (RFC 5424), without framing. */

@@ -28,6 +28,14 @@ static void list_reasons(FILE *out)
 	fputs("\n(firm): no 'sallyport mode PROFILE warn' sets it aside.\n", out);
 }
 
+static void list_sinks(FILE *out)
+{
+	const char *name, *doc;
+
+	for (size_t i = 0; sink_only_at(i, &name, &doc); i++)
+		fprintf(out, "%-12s %s\n", name, doc);
+}
+
 static void list_settings(FILE *out)
 {
 	static const struct {
@@ -129,6 +137,7 @@ static const struct {
 	{"tests", "what a row of a rule test may say", list_tests},
 	{"lint", "every mistake that lint looks for", list_lint},
 	{"operations", "everything that can be asked for", list_operations},
+	{"sinks", "what a sink of the log can be narrowed to", list_sinks},
 	{"reasons", "every reason for which a request is refused", list_reasons},
 	{"admin", "what can be asked over the admin socket, and by whom", admin_help},
 	{"syscalls", "what each process may still ask of the kernel", list_syscalls},

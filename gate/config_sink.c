@@ -15,15 +15,15 @@ static const struct {
 	const char *name, *needs, *takes;
 } kinds[] = {
 	{SINK_POSTGRES, "postgres", "connection", ""},
-	{SINK_SYSLOG, "syslog", "address", " ca cert key format "},
-	{SINK_HTTPS, "https", "url", " ca cert key token_file format "},
-	{SINK_JOURNALD, "journald", "", " address "},
+	{SINK_SYSLOG, "syslog", "address", " ca cert key format only "},
+	{SINK_HTTPS, "https", "url", " ca cert key token_file format only "},
+	{SINK_JOURNALD, "journald", "", " address only "},
 };
 
 static int check_keys(const struct config_entry *e, enum sink_kind kind, struct err *err)
 {
-	static const char *const all[] = {"connection", "address", "url",        "ca",
-					  "cert",       "key",     "token_file", "format"};
+	static const char *const all[] = {"connection", "address",    "url",    "ca",  "cert",
+					  "key",        "token_file", "format", "only"};
 	size_t k = 0;
 	char word[32];
 
@@ -143,6 +143,24 @@ static int build_format(const struct config_entry *e, struct sink_conf *to, stru
 	return 0;
 }
 
+static int build_only(const struct config_entry *e, struct sink_conf *to, struct err *err)
+{
+	const struct jv *words = jv_get(e->value, "only");
+
+	for (size_t i = 0; words && i < words->count; i++) {
+		unsigned one = sink_only_find(words->items[i].str.at);
+
+		if (!one)
+			return config_wrong(e, err,
+					    "only knows no '%.40s'; `sallyport help sinks` lists "
+					    "what it knows",
+					    words->items[i].str.at);
+		to->only |= one;
+	}
+	return words && !to->only ? config_wrong(e, err, "only is empty: nothing would be shipped")
+				  : 0;
+}
+
 static int build_place(const struct config_entry *e, struct arena *a, struct sink_conf *to,
 		       struct err *err)
 {
@@ -163,22 +181,6 @@ static int build_place(const struct config_entry *e, struct arena *a, struct sin
 		return config_wrong(e, err,
 				    "a password has no place in a configuration: say "
 				    "passfile=/PATH in 'connection'");
-	return 0;
-}
-
-static int build_only(const struct config_entry *e, struct sink_conf *to, struct err *err)
-{
-	const struct jv *only = jv_get(e->value, "only");
-
-	if (!only)
-		return 0;
-	if (to->kind == SINK_POSTGRES)
-		return config_wrong(e, err, "'only' is not of kind \"postgres\"");
-	for (size_t i = 0; i < only->count; i++)
-		if (strcmp(only->items[i].str.at, "alarms") != 0)
-			return config_wrong(e, err, "only takes \"alarms\", not '%s'",
-					    only->items[i].str.at);
-	to->only_alarms = only->count > 0;
 	return 0;
 }
 

@@ -371,6 +371,25 @@ static void evidence_goes_only_when_every_sink_has_it(void **state)
 	evidence_end(&e);
 }
 
+/* What gets some records alone neither proves that the others are elsewhere, nor holds them. */
+static void a_narrowed_sink_is_no_evidence(void **state)
+{
+	struct evidence e;
+
+	(void)state;
+	evidence_begin(&e);
+	e.sinks[1].only = sink_only_find("approvals");
+	CHECK_INT("a word", 1, e.sinks[1].only != 0);
+	shipped(&e.sinks[1], 1500, true);
+	prune_all(e.a);
+	CHECK_INT("all is kept", 0, first_kept());
+	shipped(&e.sinks[0], 1500, true);
+	shipped(&e.sinks[1], 5, true);
+	prune_all(e.a);
+	CHECK_INT("down to the limit", 1, segments_there() <= 4);
+	evidence_end(&e);
+}
+
 /* A state that is not of this log's records makes nothing removable. */
 static void a_state_that_is_not_of_this_log_is_not_believed(void **state)
 {
@@ -596,6 +615,7 @@ int main(void)
 		cmocka_unit_test(without_a_limit_nothing_goes),
 		cmocka_unit_test(evidence_goes_only_when_it_is_anchored),
 		cmocka_unit_test(evidence_goes_only_when_every_sink_has_it),
+		cmocka_unit_test(a_narrowed_sink_is_no_evidence),
 		cmocka_unit_test(a_state_that_is_not_of_this_log_is_not_believed),
 		cmocka_unit_test(how_far_sinks_are_is_told),
 		cmocka_unit_test(a_sink_that_gets_nothing_is_an_alarm),

@@ -74,6 +74,35 @@ test "one" { docker = { "pull", "alpine" } }
 END
 expect 1 "expected  *deny" test t
 
+# What asks a person is expected to ask, and can say why; a denial is no question.
+cat > t/q.lua <<'END'
+return profile "asks" { operations = { "container.run" }, images = { "**" }, local_images = { "**" }, users = "any", networks = { "*" },
+	rule("big", function(req)
+		if get(req.workload, "image.tag") == "big" then
+			ask("a person must see it", { field = "Image", value = "big" })
+		elseif get(req.workload, "image.tag") == "bad" then
+			deny("never")
+		end
+	end) }
+END
+write_tests <<'END'
+defaults { profile = "asks", docker = { "run", "alpine:big" } }
+test "asks" { expect = "ask", reason = "rule", rule = "big", field = "Image", value = "big" }
+test "does not ask" { docker = { "run", "alpine:1" }, expect = "allow" }
+test "denies" { docker = { "run", "alpine:bad" }, reason = "rule" }
+END
+expect 0 "^3 passed, 0 failed" test t
+write_tests <<'END'
+defaults { profile = "asks" }
+test "one" { docker = { "run", "alpine:big" } }
+test "two" { docker = { "run", "alpine:bad" }, expect = "ask" }
+test "three" { docker = { "run", "alpine:big" }, expect = "ask", reason = "image" }
+test "four" { docker = { "run", "alpine:big" }, expect = "allow" }
+END
+expect 1 "^0 passed, 4 failed" test t
+expect 1 "found  *ask$" test t
+expect 1 "reason rule, rule big, field Image, value big: a person must see it" test t
+
 # A fixed clock, whatever the day is.
 cat > t/q.lua <<'END'
 return profile "q" { operations = { "image.push" }, images = {},

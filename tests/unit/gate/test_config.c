@@ -23,6 +23,9 @@
 #define LOG_WITH(members)                                                                          \
 	PLAIN("log", "1", "\"dir\":\"/var/log/sp\"," members) "," BACKEND "," IDENTITY "," LISTENER
 #define ALL LOG "," BACKEND "," IDENTITY "," LISTENER
+#define HOOK(only)                                                                                 \
+	ALL "," NAMED("sink", "hook", "7",                                                         \
+		      "\"kind\":\"https\",\"url\":\"https://h/\",\"ca\":\"/ca\",\"only\":" only)
 
 /* An identity without a sign of its own, and its socket. */
 #define AS                                                                                         \
@@ -301,6 +304,15 @@ static const struct {
 	 ":1: log: retention as evidence needs an anchor file (anchors = { \"/PATH\" }): what "
 	 "syslog has kept cannot be known"},
 	{"evidence", LOG_WITH("\"retention\":\"evidence\",\"anchors\":[\"/a/b\"]"), ""},
+	{"a narrowed sink", HOOK("[\"approvals\",\"alarms\"]"), ""},
+	{"a sink narrowed to a word that is none", HOOK("[\"approvals\",\"alarm\"]"),
+	 ":7: sink \"hook\": only knows no 'alarm'; `sallyport help sinks` lists what it knows"},
+	{"a sink narrowed to nothing", HOOK("[]"),
+	 ":7: sink \"hook\": only is empty: nothing would be shipped"},
+	{"a narrowed database",
+	 ALL "," NAMED("sink", "db", "7",
+		       "\"kind\":\"postgres\",\"connection\":\"host=x\",\"only\":[\"alarms\"]"),
+	 ":7: sink \"db\": 'only' is not of kind \"postgres\""},
 	{"a token in the clear",
 	 ALL "," NAMED("identity", "x", "7", "\"token\":\"secret\",\"profile\":\"p\""),
 	 ":7: identity \"x\": token must be \"sha256:\" and 64 hexadecimal digits (`sallyport "
