@@ -5,11 +5,18 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#define OPERATOR_MS 100 /* that whoever serves no callers waits for the lock */
+#define LAST_MS     2   /* that a worker does where it does not come again */
+
+/*
+ * What is said, and by how many, is one word, written after all that belongs to it: a process that
+ * dies before has said nothing.
+ */
 struct slot {
-	_Atomic uint32_t state; /* enum approval_state */
+	_Atomic uint32_t standing; /* enum approval_state, and four times how many have said it */
 	struct hash key, caller;
-	struct approval_row row; /* its state is not used */
-	uint32_t facts_len;
+	struct approval_row row; /* its state and said are not used */
+	_Atomic uint32_t facts_len;
 	char facts[APPROVALS_FACTS_MAX];
 };
 
@@ -31,14 +38,29 @@ void approvals_died(struct approvals *t, pid_t pid)
 
 /* --- entries --- */
 
+static void stand(struct slot *s, enum approval_state state, uint32_t said)
+{
+	atomic_store(&s->standing, (uint32_t)state | said << 2);
+}
+
+static enum approval_state stands(const struct slot *s)
+{
+	return (enum approval_state)(atomic_load(&s->standing) & 3);
+}
+
+static uint32_t said(const struct slot *s)
+{
+	return atomic_load(&s->standing) >> 2;
+}
+
 static void end(struct slot *s)
 {
-	atomic_store(&s->state, APPROVAL_GONE);
+	stand(s, APPROVAL_GONE, 0);
 }
 
 static enum approval_state state_of(struct slot *s, uint64_t now_ms)
 {
-	enum approval_state state = (enum approval_state)atomic_load(&s->state);
+	enum approval_state state = stands(s);
 
 	if (state != APPROVAL_GONE && now_ms >= s->row.until_ms) {
 		end(s);
@@ -81,7 +103,7 @@ static struct slot *find_room(struct approvals *t, const struct hash *caller, ui
 
 		if (state_of(s, now_ms) != APPROVAL_GONE)
 			own += same(&s->caller, caller);
-		else if (atomic_load(&s->state) == APPROVAL_GONE)
+		else if (stands(s) == APPROVAL_GONE)
 			empty = i;
 		else
 			used = i;
@@ -95,10 +117,7 @@ static struct slot *slot_of(struct approvals *t, const struct approval_ref *ref)
 {
 	struct slot *s = &t->slots[ref->slot % APPROVALS_MAX];
 
-	return ref->serial && s->row.serial == ref->serial &&
-			       atomic_load(&s->state) != APPROVAL_GONE
-		       ? s
-		       : NULL;
+	return ref->serial && s->row.serial == ref->serial && stands(s) != APPROVAL_GONE ? s : NULL;
 }
 
 static void refer(const struct approvals *t, const struct slot *s, struct approval_ref *ret)
@@ -115,6 +134,7 @@ static void copy_row(const struct slot *s, enum approval_state state, struct app
 
 	*ret = s->row;
 	ret->state = state;
+	ret->said = said(s) < APPROVALS_BY_MAX ? said(s) : APPROVALS_BY_MAX;
 	END(t->id);
 	END(t->op);
 	END(t->object);
@@ -145,9 +165,9 @@ static void fill(struct approvals *t, struct slot *s, const struct approval_ques
 		.asked_ms = now_ms,
 		.until_ms = now_ms + APPROVALS_OPEN_MS,
 	};
-	s->facts_len = fits ? (uint32_t)q->facts.len : 0;
-	memcpy(s->facts, q->facts.at, s->facts_len);
-	atomic_store(&s->state, APPROVAL_OPEN);
+	memcpy(s->facts, q->facts.at, fits ? q->facts.len : 0);
+	atomic_store(&s->facts_len, fits ? (uint32_t)q->facts.len : 0);
+	stand(s, APPROVAL_OPEN, 0);
 }
 
 /* --- workers --- */
@@ -160,8 +180,8 @@ enum approval_asked approvals_ask(struct approvals *t, const struct approval_que
 	struct slot *s;
 
 	*ret = (struct approval_ref){0};
-	if (!shared_lock(&t->lock))
-		return ASKED_FULL;
+	if (!shared_lock(&t->lock, 0))
+		return ASKED_LOCKED;
 	s = find(t, &q->key, now_ms);
 	if (!s) {
 		s = find_room(t, &q->caller, now_ms);
@@ -187,7 +207,7 @@ enum approval_state approvals_look(struct approvals *t, const struct approval_re
 	enum approval_state state = APPROVAL_GONE;
 	struct slot *s;
 
-	if (!shared_lock(&t->lock))
+	if (!shared_lock(&t->lock, 0))
 		return APPROVAL_OPEN; /* looked at again soon */
 	s = slot_of(t, ref);
 	if (s) {
@@ -202,12 +222,12 @@ void approvals_leave(struct approvals *t, struct approval_ref *ref, bool withdra
 {
 	struct slot *s;
 
-	if (!ref->serial || !shared_lock(&t->lock))
+	if (!ref->serial || !shared_lock(&t->lock, LAST_MS))
 		return;
 	s = slot_of(t, ref);
 	if (s && s->row.waiting)
 		s->row.waiting--;
-	if (s && withdrawn && !s->row.waiting && atomic_load(&s->state) == APPROVAL_OPEN)
+	if (s && withdrawn && !s->row.waiting && stands(s) == APPROVAL_OPEN)
 		end(s);
 	*ref = (struct approval_ref){0};
 	shared_unlock(&t->lock);
@@ -219,7 +239,7 @@ bool approvals_take(struct approvals *t, const struct hash *key, uint64_t now_ms
 	struct slot *s;
 	bool done = false;
 
-	if (!shared_lock(&t->lock))
+	if (!shared_lock(&t->lock, 0))
 		return false;
 	s = find(t, key, now_ms);
 	if (s && state_of(s, now_ms) == APPROVAL_GRANTED) {
@@ -236,10 +256,10 @@ void approvals_give_back(struct approvals *t, const struct approval_ref *ref)
 {
 	struct slot *s;
 
-	if (!ref->serial || !shared_lock(&t->lock))
+	if (!ref->serial || !shared_lock(&t->lock, LAST_MS))
 		return;
 	s = slot_of(t, ref);
-	if (s && atomic_load(&s->state) == APPROVAL_GRANTED && s->row.times < APPROVALS_TIMES_MAX)
+	if (s && stands(s) == APPROVAL_GRANTED && s->row.times < APPROVALS_TIMES_MAX)
 		s->row.times++;
 	shared_unlock(&t->lock);
 }
@@ -248,7 +268,7 @@ void approvals_give_back(struct approvals *t, const struct approval_ref *ref)
 
 static bool has_said(const struct slot *s, uint32_t uid)
 {
-	for (size_t i = 0; i < s->row.said && i < APPROVALS_BY_MAX; i++)
+	for (size_t i = 0; i < said(s) && i < APPROVALS_BY_MAX; i++)
 		if (s->row.by[i] == uid)
 			return true;
 	return false;
@@ -258,30 +278,30 @@ static bool has_said(const struct slot *s, uint32_t uid)
 static void conclude(struct slot *s, const struct approval_answer *a, uint64_t now_ms)
 {
 	uint64_t until = now_ms + a->for_ms;
+	uint32_t before = said(s);
 
-	s->row.by[s->row.said++ % APPROVALS_BY_MAX] = a->uid;
+	s->row.by[before % APPROVALS_BY_MAX] = a->uid;
 	if (!a->allow) {
 		s->row.until_ms = until;
-		atomic_store(&s->state, APPROVAL_DENIED);
+		stand(s, APPROVAL_DENIED, before + 1);
 		return;
 	}
-	if (s->row.said == 1 || a->times < s->row.times)
+	if (before == 0 || a->times < s->row.times)
 		s->row.times = a->times;
-	if (s->row.said == 1 || until < s->row.until_ms)
+	if (before == 0 || until < s->row.until_ms)
 		s->row.until_ms = until;
-	if (s->row.said >= s->row.need)
-		atomic_store(&s->state, APPROVAL_GRANTED);
+	stand(s, before + 1 >= s->row.need ? APPROVAL_GRANTED : APPROVAL_OPEN, before + 1);
 }
 
 static enum approval_said judge(const struct slot *s, const struct approval_answer *a)
 {
-	if (!s || atomic_load(&s->state) != APPROVAL_OPEN || s->row.said >= APPROVALS_BY_MAX)
+	if (!s || stands(s) != APPROVAL_OPEN || said(s) >= APPROVALS_BY_MAX)
 		return SAID_MISSING;
 	if (s->row.has_uid && s->row.uid == a->uid)
 		return SAID_OWN;
 	if (a->allow && has_said(s, a->uid))
 		return SAID_TWICE;
-	return a->allow && s->row.said + 1 < s->row.need ? SAID_MORE : SAID_DONE;
+	return a->allow && said(s) + 1 < s->row.need ? SAID_MORE : SAID_DONE;
 }
 
 enum approval_said approvals_say(struct approvals *t, const struct approval_answer *a,
@@ -290,7 +310,7 @@ enum approval_said approvals_say(struct approvals *t, const struct approval_answ
 	enum approval_said how;
 	struct slot *s;
 
-	if (!shared_lock(&t->lock))
+	if (!shared_lock(&t->lock, OPERATOR_MS))
 		return SAID_BUSY;
 	s = find_id(t, a->id, now_ms);
 	how = judge(s, a);
@@ -319,7 +339,7 @@ size_t approvals_list(struct approvals *t, uint64_t now_ms, struct approval_row 
 	size_t n = 0;
 
 	*ret_serial = 0;
-	if (!shared_lock(&t->lock))
+	if (!shared_lock(&t->lock, OPERATOR_MS))
 		return 0;
 	for (size_t i = 0; i < APPROVALS_MAX; i++) {
 		enum approval_state state = state_of(&t->slots[i], now_ms);
@@ -338,13 +358,15 @@ bool approvals_show(struct approvals *t, const char *id, uint64_t now_ms, struct
 {
 	struct slot *s;
 
-	if (!shared_lock(&t->lock))
+	if (!shared_lock(&t->lock, OPERATOR_MS))
 		return false;
 	s = find_id(t, id, now_ms);
 	if (s) {
+		uint32_t len = atomic_load(&s->facts_len); /* others could write it meanwhile */
+
 		copy_row(s, state_of(s, now_ms), ret);
-		if (s->facts_len <= APPROVALS_FACTS_MAX)
-			buf_put(facts, s->facts, s->facts_len);
+		if (len <= APPROVALS_FACTS_MAX)
+			buf_put(facts, s->facts, len);
 	}
 	shared_unlock(&t->lock);
 	return s != NULL;
@@ -359,7 +381,7 @@ void approvals_write(struct approvals *t, uint64_t now_ms, struct buf *out)
 {
 	size_t open = 0, granted = 0;
 
-	if (!shared_lock(&t->lock))
+	if (!shared_lock(&t->lock, LAST_MS))
 		return;
 	for (size_t i = 0; i < APPROVALS_MAX; i++) {
 		enum approval_state state = state_of(&t->slots[i], now_ms);

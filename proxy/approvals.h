@@ -16,7 +16,9 @@
  * in number, also for one caller, and in size; a full table is a denial (I2, I8).  Looking
  * and changing is done under one lock, for microseconds and without waiting for anything
  * else; a process that dies with it has it taken by approvals_died().  An entry's state is
- * written last, so that it is never seen half made.  Times are ms of CLOCK_BOOTTIME.
+ * written last, so that it is never seen half made: who dies before has asked, said or taken
+ *nothing, and of what was taken nothing comes back but by who took it.  Times are ms of
+ *CLOCK_BOOTTIME.
  */
 #ifndef PROXY_APPROVALS_H
 #define PROXY_APPROVALS_H
@@ -88,12 +90,13 @@ struct approval_ref {
 };
 
 enum approval_asked {
-	ASKED_FULL = 0, /* no room, or the lock is not to be had */
+	ASKED_FULL = 0, /* no room */
+	ASKED_LOCKED,   /* another process has the table: in a moment */
 	ASKED_OPEN,     /* it waits for an answer; *ret is held until approvals_leave() */
 	ASKED_DENIED    /* somebody has said no already */
 };
 
-/* *ret_row: the question as it is now; with ASKED_FULL there is none. */
+/* *ret_row: the question as it is now; with ASKED_FULL and ASKED_LOCKED there is none. */
 enum approval_asked approvals_ask(struct approvals *t, const struct approval_question *q,
 				  uint64_t now_ms, struct approval_ref *ret,
 				  struct approval_row *ret_row) __attribute__((warn_unused_result));
@@ -105,7 +108,8 @@ enum approval_state approvals_look(struct approvals *t, const struct approval_re
 /* Nobody holds it any more on our side.  withdrawn: and if nobody else does, it is no question. */
 void approvals_leave(struct approvals *t, struct approval_ref *ref, bool withdrawn);
 
-/* One pass of what was granted.  False: nothing was. */
+/* One pass of what was granted.  False: nothing was, or another process has the table: who asks
+ * then is told. */
 bool approvals_take(struct approvals *t, const struct hash *key, uint64_t now_ms,
 		    struct approval_ref *ret, struct approval_row *ret_row)
 	__attribute__((warn_unused_result));

@@ -307,7 +307,7 @@ static enum approval_asked ask(struct exchange *x)
 	a->q.facts = buf_spent(&facts) ? (struct span){"", 0} : buf_span(&facts);
 	how = approvals_ask(table, &a->q, x->worker->loop.now_ms, &a->question, &row);
 	buf_fini(&facts);
-	if (how != ASKED_FULL)
+	if (how == ASKED_OPEN || how == ASKED_DENIED)
 		name_answerers(a, &row);
 	if (how != ASKED_DENIED)
 		a->by[0] = '\0'; /* one of two may have said yes already; it is not said yet */
@@ -334,6 +334,12 @@ bool asking_begin(struct exchange *x)
 		return true;
 	case ASKED_DENIED:
 		say_first(x, REASON_approval_denied, "");
+		break;
+	case ASKED_LOCKED:
+		a->rounds--;
+		if (tables_wait(x, exchange_judge))
+			return true;
+		say_first(x, REASON_approvals_full, "");
 		break;
 	case ASKED_FULL:
 		say_first(x, REASON_approvals_full, "");

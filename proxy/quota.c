@@ -79,14 +79,32 @@ static void also_look_at(struct exchange *x, const char *id)
 		c->also[c->also_count++] = id;
 }
 
+static void busy(struct exchange *x)
+{
+	x->permitted = false;
+	exchange_refuse(x, REASON_busy, "quota", "what is being started cannot be counted now");
+}
+
+/* Another process has the table, for a moment. */
+static void once_more(struct exchange *x, void (*again)(struct exchange *x))
+{
+	x->permitted = false;
+	if (!tables_wait(x, again))
+		busy(x);
+}
+
 static void begin(struct exchange *x)
 {
 	struct quota_state *q = x->quota;
 	struct quotas *table = x->worker->conf->quotas;
 	struct hash doubts[QUOTA_LOOK_MAX];
 	char hex[HASH_HEX_LEN + 1];
-	size_t n = table ? quotas_doubts(table, q->key, doubts) : 0;
+	size_t n = 0;
 
+	if (table && !quotas_doubts(table, q->key, doubts, &n)) {
+		once_more(x, begin);
+		return;
+	}
 	x->call.counting = (struct counting){.wants = wanted(q->kinds)};
 	if (!strcmp(x->call.object.kind ? x->call.object.kind : "", "container") &&
 	    (x->call.counting.wants & COUNT_RUNNING))
@@ -387,11 +405,6 @@ const struct jv *quota_facts(const struct exchange *x)
 	return x->quota ? &x->quota->facts : NULL;
 }
 
-static void busy(struct exchange *x)
-{
-	exchange_refuse(x, REASON_busy, "quota", "what is being started cannot be counted now");
-}
-
 bool quota_look(struct exchange *x)
 {
 	struct quota_state *q = x->quota;
@@ -418,6 +431,9 @@ bool quota_look(struct exchange *x)
 		break;
 	case QUOTA_AGAIN:
 		begin(x);
+		return false;
+	case QUOTA_LOCKED:
+		once_more(x, exchange_judge);
 		return false;
 	case QUOTA_BUSY:
 		busy(x);
@@ -454,10 +470,12 @@ bool quota_take(struct exchange *x)
 		else
 			begin(x);
 		return false;
+	case QUOTA_LOCKED:
+		once_more(x, exchange_judge);
+		return false;
 	case QUOTA_BUSY:
 		break;
 	}
-	x->permitted = false;
 	busy(x);
 	return false;
 }

@@ -20,7 +20,7 @@ struct entry {
 	uint64_t key, serial;
 	uint64_t granted_ns;
 	_Atomic uint64_t changed_ns; /* settled, or unsure, since */
-	_Atomic bool contested; /* the same was let pass once more before this came to an end */
+	_Atomic bool contested;      /* the same was sent once more before this came to an end */
 	struct quota_thing thing;
 };
 
@@ -70,8 +70,8 @@ struct hash quota_id(const char *kind, const char *id)
 
 static int64_t plus(int64_t a, int64_t b)
 {
-	return a == QUOTA_ENDLESS || b == QUOTA_ENDLESS || a > INT64_MAX - b ? QUOTA_ENDLESS
-									     : a + b;
+	/* Less than nothing is in the table only if somebody put it there. */
+	return a < 0 || b < 0 || a > INT64_MAX - b ? QUOTA_ENDLESS : a + b;
 }
 
 static struct quota_thing *find(struct sum *s, const struct hash *id)
@@ -236,9 +236,9 @@ enum quota_answer quotas_look(struct quotas *t, const struct quota_count *c, uin
 {
 	enum quota_answer answer;
 
-	if (t && !shared_lock(&t->lock)) {
+	if (t && !shared_lock(&t->lock, 0)) {
 		*ret = (struct quota_sums){{0}, {0}};
-		return QUOTA_BUSY;
+		return QUOTA_LOCKED;
 	}
 	answer = look(t, c, now_ns, ret);
 	if (t)
@@ -274,8 +274,8 @@ static struct entry *claim(struct quotas *t, uint64_t key)
 	return room ? room : oldest;
 }
 
-/* Whether something of that id is under way already; what is, is contested from now on. */
-static bool contest(struct quotas *t, uint64_t key, const struct hash *id)
+/* Whether something else of its id is under way; mark: what is, is contested from now on. */
+static bool contest(struct quotas *t, const struct entry *by, bool mark)
 {
 	bool found = false;
 
@@ -283,10 +283,11 @@ static bool contest(struct quotas *t, uint64_t key, const struct hash *id)
 		struct entry *e = &t->entries[i];
 		uint32_t state = atomic_load(&e->state);
 
-		if (state == FREE || state == SETTLED || e->key != key ||
-		    memcmp(&e->thing.id, id, sizeof(*id)) != 0)
+		if (state == FREE || state == SETTLED || e == by || e->key != by->key ||
+		    memcmp(&e->thing.id, &by->thing.id, sizeof(by->thing.id)) != 0)
 			continue;
-		atomic_store(&e->contested, true);
+		if (mark)
+			atomic_store(&e->contested, true);
 		found = true;
 	}
 	return found;
@@ -296,7 +297,6 @@ static bool hold(struct quotas *t, const struct quota_count *c, uint64_t now_ns,
 		 struct quota_hold *ret)
 {
 	for (size_t i = 0; i < c->asked_count; i++) {
-		bool contested = contest(t, c->key, &c->asked[i].id);
 		struct entry *e = claim(t, c->key);
 
 		if (!e)
@@ -306,7 +306,7 @@ static bool hold(struct quotas *t, const struct quota_count *c, uint64_t now_ns,
 		e->granted_ns = now_ns;
 		e->thing = c->asked[i];
 		atomic_store(&e->changed_ns, 0);
-		atomic_store(&e->contested, contested);
+		atomic_store(&e->contested, contest(t, e, false));
 		atomic_store(&e->pid, (int32_t)getpid());
 		atomic_store(&e->state, HELD);
 		ret->slot[ret->count] = (uint32_t)(e - t->entries);
@@ -323,8 +323,10 @@ enum quota_answer quotas_take(struct quotas *t, const struct quota_count *c, uin
 
 	assert(t);
 	ret->count = 0;
-	if (c->asked_count > QUOTA_ASKS_MAX || !shared_lock(&t->lock))
+	if (c->asked_count > QUOTA_ASKS_MAX)
 		return QUOTA_BUSY;
+	if (!shared_lock(&t->lock, 0))
+		return QUOTA_LOCKED;
 	answer = look(t, c, now_ns, &sums);
 	if (force && (answer == QUOTA_OVER || answer == QUOTA_AGAIN))
 		answer = QUOTA_FITS;
@@ -363,8 +365,12 @@ void quotas_release(struct quotas *t, struct quota_hold *h)
 	h->count = 0;
 }
 
+/* What was held and never sent has contested nothing. */
 void quotas_sent(struct quotas *t, const struct quota_hold *h)
 {
+	for (size_t i = 0; i < h->count; i++)
+		if (held(t, h, i))
+			contest(t, held(t, h, i), true);
 	move(t, h, SENT, 0);
 }
 
@@ -380,18 +386,20 @@ void quotas_unsure(struct quotas *t, struct quota_hold *h, uint64_t now_ns)
 	h->count = 0;
 }
 
-size_t quotas_doubts(struct quotas *t, uint64_t key, struct hash ret[QUOTA_LOOK_MAX])
+bool quotas_doubts(struct quotas *t, uint64_t key, struct hash ret[QUOTA_LOOK_MAX],
+		   size_t *ret_count)
 {
 	size_t n = 0;
 
-	if (!shared_lock(&t->lock))
-		return 0; /* then they count */
+	if (!shared_lock(&t->lock, 0))
+		return false;
 	for (size_t i = 0; i < QUOTA_SLOTS && n < QUOTA_LOOK_MAX; i++)
 		if (atomic_load(&t->entries[i].state) == UNSURE && t->entries[i].key == key &&
 		    t->entries[i].thing.takes[QUOTA_CONTAINERS])
 			ret[n++] = t->entries[i].thing.id;
 	shared_unlock(&t->lock);
-	return n;
+	*ret_count = n;
+	return true;
 }
 
 void quotas_died(struct quotas *t, pid_t pid, uint64_t now_ns)

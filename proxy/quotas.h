@@ -11,7 +11,7 @@
  *	sent      the service may be doing it.  Of a dead worker's, or without
  *	          an answer, it is
  *	unsure    until the service shows that it was done, or cannot be done
- *	          any more, or QUOTA_UNSURE_NS have passed.  If the same was let pass once
+ *	          any more, or QUOTA_UNSURE_NS have passed.  If the same was sent once
  *	          more meanwhile, what shows may be of that: then until it is gone, or the time
  *	settled   answered: whoever counts from now on is told by the service.  It is kept
  *	          for those who began to count before
@@ -84,8 +84,9 @@ struct quota_sums {
 enum quota_answer {
 	QUOTA_OVER = 0, /* it does not fit */
 	QUOTA_FITS,
-	QUOTA_AGAIN, /* count once more */
-	QUOTA_BUSY   /* the table is full, or its lock not to be had */
+	QUOTA_AGAIN,  /* count once more */
+	QUOTA_LOCKED, /* another process has the table: the same once more in a moment */
+	QUOTA_BUSY    /* the table is full */
 };
 
 /* Adds up.  t may be NULL: nothing is held. */
@@ -112,8 +113,12 @@ void quotas_sent(struct quotas *t, const struct quota_hold *h);              /* 
 void quotas_settle(struct quotas *t, struct quota_hold *h, uint64_t now_ns); /* answered */
 void quotas_unsure(struct quotas *t, struct quota_hold *h, uint64_t now_ns); /* no answer */
 
-/* Ids of containers of which it is not known whether they were started. */
-size_t quotas_doubts(struct quotas *t, uint64_t key, struct hash ret[QUOTA_LOOK_MAX]);
+/*
+ * Ids of containers of which it is not known whether they were started; *ret_count of them.
+ * False: another process has the table.
+ */
+bool quotas_doubts(struct quotas *t, uint64_t key, struct hash ret[QUOTA_LOOK_MAX],
+		   size_t *ret_count) __attribute__((warn_unused_result));
 
 /* What is held now, for Prometheus. */
 void quotas_write(struct quotas *t, struct buf *out);

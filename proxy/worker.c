@@ -429,6 +429,8 @@ static int time_to_wait(const struct worker *w, int timeout_ms)
 
 	if (w->mhd_due || due <= w->loop.now_ms)
 		return 0;
+	if (w->tables_due)
+		timeout_ms = 1;
 	return due - w->loop.now_ms < (uint64_t)timeout_ms ? (int)(due - w->loop.now_ms)
 							   : timeout_ms;
 }
@@ -442,6 +444,7 @@ void worker_turn(struct worker *w, int timeout_ms)
 	follow_audit(w);
 	flush_resolver(w);
 	loop_turn(&w->loop, time_to_wait(w, timeout_ms));
+	tables_retry(w);
 	if (w->loop.now_ms >= audit_client_deadline(w->audit)) {
 		audit_client_tick(w->audit, w->loop.now_ms);
 		follow_audit(w);

@@ -179,6 +179,10 @@ struct exchange {
 
 	struct asking *asking; /* asking.c; NULL: nobody was asked */
 
+	void (*table_free)(
+		struct exchange *x); /* tables.c: goes on with it; NULL: none is awaited */
+	uint64_t table_until_ms;     /* ... until then; 0: it did not begin to */
+
 	bool suspended;               /* MHD will not call until resumed */
 	bool upload_over;             /* MHD has given all of the body */
 	bool gone;                    /* the caller has hung up */
@@ -236,7 +240,8 @@ struct worker {
 	struct loop loop;
 	struct MHD_Daemon *mhd;
 	struct watch mhd_watch;
-	bool mhd_due; /* run MHD before the loop waits again */
+	bool mhd_due;    /* run MHD before the loop waits again */
+	bool tables_due; /* exchanges await a table that another process has */
 	struct engine *rules;
 	struct service *services;
 	struct listener *listeners;
@@ -415,6 +420,12 @@ bool quota_take(struct exchange *x);         /* after them; false: judged anew, 
 void quota_sent(struct exchange *x);
 void quota_answered(struct exchange *x);
 void quota_let_go(struct exchange *x); /* it ended without an answer */
+
+/* tables.c */
+
+/* Again is called with a later turn of the loop.  False: it has waited long enough. */
+bool tables_wait(struct exchange *x, void (*again)(struct exchange *x));
+void tables_retry(struct worker *w); /* each turn */
 
 /* asking.c: what rules want a person to allow */
 bool asking_is_allowed(void *exchange, const struct decision *d); /* for decide() */

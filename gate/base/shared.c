@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LOCK_TRIES 100 /* of a millisecond */
 #define LOCK_SPINS 2000
 
 struct table {
@@ -55,20 +54,27 @@ void shared_keep(const void *const *keep, size_t count)
 	}
 }
 
-bool shared_lock(struct shared_lock *l)
+static bool try_lock(struct shared_lock *l)
 {
 	int32_t own = (int32_t)getpid();
 
-	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		for (int spins = 0; spins < LOCK_SPINS; spins++) {
-			int32_t nobody = 0;
+	for (int spins = 0; spins < LOCK_SPINS; spins++) {
+		int32_t nobody = 0;
 
-			if (atomic_compare_exchange_weak(&l->pid, &nobody, own))
-				return true;
-		}
-		poll(NULL, 0, 1);
+		if (atomic_compare_exchange_weak(&l->pid, &nobody, own))
+			return true;
 	}
 	return false;
+}
+
+bool shared_lock(struct shared_lock *l, unsigned patience_ms)
+{
+	for (unsigned waited = 0; !try_lock(l); waited++) {
+		if (waited == patience_ms)
+			return false;
+		poll(NULL, 0, 1);
+	}
+	return true;
 }
 
 void shared_unlock(struct shared_lock *l)

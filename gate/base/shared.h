@@ -24,17 +24,18 @@
 void *shared_create(size_t bytes, int fd, const char *what, struct err *err);
 
 /*
- * A lock in such a table, for microseconds at a time; zeroed, nobody has it.  Who waits does so for
- * at most a tenth of a second: false, and what the lock guards is not to be had.
+ * A lock in such a table, for microseconds at a time; zeroed, nobody has it.  false: it was not to
+ * be had for so many milliseconds, since whoever has it is not let run.  Who serves others
+ * meanwhile waits for 0 of them, which are microseconds, and comes again.
  */
 struct shared_lock {
 	_Atomic int32_t pid; /* of who has it */
 };
 
-bool shared_lock(struct shared_lock *l) __attribute__((warn_unused_result));
+bool shared_lock(struct shared_lock *l, unsigned patience_ms) __attribute__((warn_unused_result));
 void shared_unlock(struct shared_lock *l);
 
-/* That process has ended: it has the lock no more.  Waits for nothing. */
+/* That process has ended: it has the lock no more, from now on.  Waits for nothing. */
 void shared_lock_died(struct shared_lock *l, pid_t pid);
 
 /* Unmaps all but these; NULL among them is passed over. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BYTES ((size_t)4096)
@@ -93,18 +94,38 @@ static void one_has_the_lock_until_it_dies(void **state)
 	pid_t pid;
 
 	(void)state;
-	CHECK_INT("nobody has it", 1, shared_lock(l));
-	CHECK_INT("somebody has it", 0, shared_lock(l));
+	CHECK_INT("nobody has it", 1, shared_lock(l, 0));
+	CHECK_INT("somebody has it", 0, shared_lock(l, 0));
+	CHECK_INT("also in a moment", 0, shared_lock(l, 2));
 	shared_unlock(l);
 	pid = fork();
 	if (pid == 0)
-		_exit(shared_lock(l) ? 0 : 1);
+		_exit(shared_lock(l, 0) ? 0 : 1);
 	CHECK_INT("waitpid", pid, waitpid(pid, NULL, 0));
-	CHECK_INT("it died with it", 0, shared_lock(l));
+	CHECK_INT("it died with it", 0, shared_lock(l, 0));
 	shared_lock_died(l, pid + 1);
-	CHECK_INT("another one died", 0, shared_lock(l));
+	CHECK_INT("another one died", 0, shared_lock(l, 0));
 	shared_lock_died(l, pid);
-	CHECK_INT("its death is known", 1, shared_lock(l));
+	CHECK_INT("its death is known at once", 1, shared_lock(l, 0));
+}
+
+/* Measured in time of its own: how busy others are is not its affair. */
+static void who_cannot_wait_does_not(void **state)
+{
+	struct err err = {0};
+	struct shared_lock *l = shared_create(sizeof(*l), -1, "a lock", &err);
+	struct timespec before, after;
+
+	(void)state;
+	CHECK_INT("somebody has it", 1, shared_lock(l, 0));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	for (int i = 0; i < 100; i++)
+		CHECK_INT("not to be had", 0, shared_lock(l, 0));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	CHECK_INT("a millisecond each at the very most", 1,
+		  (after.tv_sec - before.tv_sec) * 1000 +
+				  (after.tv_nsec - before.tv_nsec) / 1000000 <
+			  100);
 }
 
 int main(void)
@@ -115,6 +136,7 @@ int main(void)
 		cmocka_unit_test(a_file_behind_it_is_what_it_was),
 		cmocka_unit_test(what_cannot_be_made_is_told),
 		cmocka_unit_test(one_has_the_lock_until_it_dies),
+		cmocka_unit_test(who_cannot_wait_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

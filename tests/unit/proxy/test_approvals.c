@@ -236,10 +236,10 @@ static void a_dead_process_frees_the_lock(void **state)
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
-	CHECK_INT("it cannot be had", ASKED_FULL, ask(t, &q, NOW, &ref));
+	CHECK_INT("it cannot be had", ASKED_LOCKED, ask(t, &q, NOW, &ref));
 	CHECK_INT("nor taken from", 0, take_all(t, &q, NOW));
 	approvals_died(t, getpid());
-	CHECK_INT("another's death", ASKED_FULL, ask(t, &q, NOW, &ref));
+	CHECK_INT("another's death", ASKED_LOCKED, ask(t, &q, NOW, &ref));
 	approvals_died(t, pid);
 	CHECK_INT("its own", ASKED_OPEN, ask(t, &q, NOW, &ref));
 }

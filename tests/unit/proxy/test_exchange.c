@@ -4,8 +4,11 @@
  * record, each decision has one end, and both stay true whichever allocation
  * fails, whoever hangs up, and whatever the log says.
  */
+#include "proxy/approvals.h"
+#include "proxy/quotas.h"
 #include "proxy/worker_priv.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -181,7 +184,7 @@ uint64_t audit_client_lost(const struct audit_client *c)
 	return 0;
 }
 
-/* --- an adapter that knows ten requests, two of which break its contract --- */
+/* --- an adapter that knows eleven requests, two of which break its contract --- */
 
 struct route {
 	const char *path;
@@ -201,6 +204,7 @@ static const struct route routes[] = {
 	{"/denied", OP_VOLUME_PRUNE, BODY_NONE, REPLY_STREAM},
 	{"/asks-for-ever", OP_CONTAINER_STOP, BODY_NONE, REPLY_STREAM},
 	{"/gives-no-reason", OP_CONTAINER_STOP, BODY_NONE, REPLY_STREAM},
+	{"/volume", OP_VOLUME_CREATE, BODY_NONE, REPLY_STREAM},
 };
 
 static struct backend the_backend;
@@ -246,6 +250,17 @@ static enum step ask(struct backend_call *call)
 	return STEP_READY;
 }
 
+static void know_volume(struct backend_call *call)
+{
+	struct jv volume = jv_object();
+
+	if (call->op != OP_VOLUME_CREATE)
+		return;
+	jv_set(call->arena, &volume, "driver", jv_string("local"));
+	call->workload.facts = jv_object();
+	jv_set(call->arena, &call->workload.facts, "volume", volume);
+}
+
 static enum step fake_step(struct backend *be, struct backend_call *call)
 {
 	(void)be;
@@ -255,8 +270,10 @@ static enum step fake_step(struct backend *be, struct backend_call *call)
 		call->lookup_count = 0;
 	if (!call->lookup_count)
 		return ask(call);
-	if (call->lookups[0].status == 200)
+	if (call->lookups[0].status == 200) {
+		know_volume(call);
 		return STEP_READY;
+	}
 	violations_add(&call->refused, REASON_fact_unknown);
 	return STEP_REFUSED;
 }
@@ -271,6 +288,14 @@ static enum step fake_check(struct backend *be, struct backend_call *call, struc
 		return STEP_READY;
 	violations_add(&call->refused, REASON_not_as_judged);
 	return STEP_REFUSED;
+}
+
+/* Nobody has anything. */
+static enum step fake_count(struct backend *be, struct backend_call *call)
+{
+	(void)be;
+	(void)call;
+	return STEP_READY;
 }
 
 static int fake_render(struct backend *be, struct backend_call *call, struct outgoing *ret,
@@ -339,6 +364,7 @@ static const struct backend_ops fake_ops = {
 	.forget = fake_close,
 	.route = fake_route,
 	.step = fake_step,
+	.count = fake_count,
 	.render = fake_render,
 	.undo = fake_undo,
 	.reply_header = fake_reply_header,
@@ -384,7 +410,12 @@ struct world {
 static struct conf_backend backends[] = {{.name = "engine", .kind = "fake"}};
 static const char rules[] = "return profile \"main\" { operations = { \"read\", \"container.run\","
 			    " \"image.load\" } }";
-static struct rule_source sources[] = {{"main.lua", {rules, sizeof(rules) - 1}}};
+static const char asking_rules[] =
+	"return profile \"asks\" { operations = { \"container.stop\", \"volume.create\" },"
+	" quota = { volume_count = 1 }, rule(\"stop\", { operations = { \"container.stop\" } },"
+	" function(req) ask(\"a person\") end) }";
+static struct rule_source sources[] = {{"main.lua", {rules, sizeof(rules) - 1}},
+				       {"asks.lua", {asking_rules, sizeof(asking_rules) - 1}}};
 static struct conf_listener listeners[] = {
 	{.name = "main", .socket = "", .fd = -1, .otherwise = "main"}};
 static struct proxy_conf conf = {.backends = backends,
@@ -392,7 +423,7 @@ static struct proxy_conf conf = {.backends = backends,
 				 .listeners = listeners,
 				 .listener_count = 1,
 				 .rules = sources,
-				 .rule_count = 1,
+				 .rule_count = 2,
 				 .generation = ""};
 
 static void begin(struct world *o, enum log_mode mode)
@@ -732,6 +763,137 @@ static void a_silent_log_lets_nothing_pass(void **state)
 	end(&o);
 }
 
+/* --- tables that another process has: their lock is their first word --- */
+
+#define ANOTHER 1 /* which is never a worker's number */
+
+static void take_turns(struct world *o, int n, bool (*until)(const struct world *o))
+{
+	for (int i = 0; i < n && !(until && until(o)); i++)
+		turn(o, &(long){0});
+}
+
+static bool is_asked(const struct world *o)
+{
+	return o->worker->exchanges && o->worker->exchanges->state == X_ASK;
+}
+
+static bool is_over(const struct world *o)
+{
+	return !o->worker->conns;
+}
+
+static bool is_waiting(const struct world *o)
+{
+	return o->worker->exchanges && o->worker->exchanges->table_free;
+}
+
+/* With `asks` in the place of `main`. */
+static void begin_with(struct world *o, const char *request)
+{
+	struct err err = {0};
+
+	listeners[0].otherwise = "asks";
+	conf.approvals = approvals_create(&err);
+	conf.quotas = quotas_create(&err);
+	CHECK_STR("tables", "", err.msg);
+	begin(o, LOG_GRANTS);
+	conf.limits.ask_ms = 60000;
+	ask_gate(o, request);
+}
+
+static void end_with(struct world *o)
+{
+	end(o);
+	listeners[0].otherwise = "main";
+	conf.approvals = NULL;
+	conf.quotas = NULL;
+}
+
+static void set_lock(void *table, int32_t pid)
+{
+	atomic_store((_Atomic int32_t *)table, pid);
+}
+
+static void a_yes_is_awaited_while_another_has_the_table(void **state)
+{
+	struct world o;
+
+	(void)state;
+	begin_with(&o, "POST /change" NOTHING);
+	set_lock(conf.approvals, ANOTHER);
+	take_turns(&o, 1000, is_waiting);
+	CHECK_INT("it waits", 1, is_waiting(&o));
+	CHECK_INT("nobody was asked", 0, is_asked(&o) || is_answered(&o));
+	set_lock(conf.approvals, 0);
+	take_turns(&o, 1000, is_asked);
+	CHECK_INT("a person is asked", 1, is_asked(&o));
+	hang_up(&o);
+	take_turns(&o, 1000, is_over);
+	check_invariants("asked", &o);
+	end_with(&o);
+}
+
+static void a_quota_is_awaited_while_another_has_the_table(void **state)
+{
+	struct world o;
+
+	(void)state;
+	begin_with(&o, "POST /volume" NOTHING);
+	set_lock(conf.quotas, ANOTHER);
+	take_turns(&o, 1000, is_waiting);
+	CHECK_INT("it waits", 1, is_waiting(&o));
+	CHECK_INT("nothing was sent", 0, o.changes);
+	set_lock(conf.quotas, 0);
+	run(&o, 0);
+	CHECK_INT("it passes", 200, status_of(&o));
+	CHECK_INT("once", 1, o.changes);
+	check_invariants("passed", &o);
+	end_with(&o);
+}
+
+static void what_is_never_to_be_had_is_a_denial(void **state)
+{
+	static const struct {
+		const char *request, *reason;
+	} never[] = {{"POST /change" NOTHING, "approvals_full"}, {"POST /volume" NOTHING, "busy"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++) {
+		struct world o;
+
+		begin_with(&o, never[i].request);
+		set_lock(conf.approvals, ANOTHER);
+		set_lock(conf.quotas, ANOTHER);
+		take_turns(&o, 20000, is_answered);
+		CHECK_INT(never[i].request, 503, status_of(&o));
+		CHECK_STR(never[i].request, never[i].reason, the_log.reason);
+		CHECK_INT(never[i].request, 0, o.changes);
+		check_invariants(never[i].request, &o);
+		end_with(&o);
+	}
+}
+
+/* It hangs up at any time, and waits for nothing any more. */
+static void who_waits_for_a_table_may_leave(void **state)
+{
+	struct world o;
+
+	(void)state;
+	begin_with(&o, "POST /volume" NOTHING);
+	set_lock(conf.quotas, ANOTHER);
+	take_turns(&o, 1000, is_waiting);
+	CHECK_INT("it waits", 1, is_waiting(&o));
+	hang_up(&o);
+	take_turns(&o, 1000, is_over);
+	set_lock(conf.quotas, 0);
+	take_turns(&o, 5, NULL);
+	CHECK_INT("nothing was sent", 0, o.changes);
+	CHECK_INT("granted", 0, the_log.granted);
+	check_invariants("left", &o);
+	end_with(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -741,6 +903,10 @@ int main(void)
 		cmocka_unit_test(a_worker_ends_at_every_turn),
 		cmocka_unit_test(what_is_held_is_capped_in_sum),
 		cmocka_unit_test(a_silent_log_lets_nothing_pass),
+		cmocka_unit_test(a_yes_is_awaited_while_another_has_the_table),
+		cmocka_unit_test(a_quota_is_awaited_while_another_has_the_table),
+		cmocka_unit_test(what_is_never_to_be_had_is_a_denial),
+		cmocka_unit_test(who_waits_for_a_table_may_leave),
 		cmocka_unit_test(every_allocation_fails_in_turn),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
