@@ -20,9 +20,10 @@ struct one {
 	_Atomic uint64_t judged, reported, stopped, unknown, left_out;
 };
 
+/* How many there are stands in memory of each process's own: nobody else can make it more. */
 struct engines {
 	size_t count;
-	struct one list[];
+	struct one *list; /* shared */
 };
 
 static const struct {
@@ -56,12 +57,18 @@ const char *engine_state_text(enum engine_state s)
 
 struct engines *engines_create(size_t count, struct err *err)
 {
-	struct engines *e = shared_create(sizeof(*e) + count * sizeof(struct one), -1,
-					  "the table of engines", err);
+	struct engines *e = calloc(1, sizeof(*e));
 
-	if (e)
-		e->count = count;
-	return e;
+	if (!e) {
+		err_sys(err, "allocate the table of engines");
+		return NULL;
+	}
+	e->count = count;
+	e->list = shared_create((count + 1) * sizeof(struct one), -1, "the table of engines", err);
+	if (e->list)
+		return e;
+	free(e);
+	return NULL;
 }
 
 void engines_add(struct engines *e, size_t backend, enum engine_counter which, uint64_t n)
