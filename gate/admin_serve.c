@@ -1,7 +1,9 @@
 /* admin_serve.c - the supervisor's answers about listeners made at run time (supervisor.h: admin).
  */
 #include "gate/admin_sockets.h"
+#include "gate/quota_status.h"
 #include "gate/serve.h"
+#include "proxy/quotas.h"
 
 #include "gate/base/clock.h"
 #include "proxy/metrics.h"
@@ -259,6 +261,7 @@ void serve_status_more(void *arg, struct arena *a, struct jv *tree)
 	for (size_t i = 0; admin_sockets_at(s->sockets, i); i++)
 		add_listener(a, list, &s->loaded->config, &admin_sockets_at(s->sockets, i)->row);
 	add_emergency(s, a, tree);
+	quota_status_add(quotas_uses(s->quotas), &s->loaded->config.proxy, a, tree);
 	kept = jv_set(a, tree, "kept", jv_array());
 	for (size_t i = s->kept_count; i-- > 0;)
 		jv_push(a, kept, jv_string(s->kept[i].generation));

@@ -2,6 +2,7 @@
 
 #include "gate/base/jv.h"
 #include "gate/doctor.h"
+#include "gate/quota_status.h"
 #include "gate/serve.h"
 #include "gate/status_ask.h"
 
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ARENA_MAX ((size_t)32 << 20)
@@ -136,17 +138,11 @@ void doctor_config(struct findings *f)
 				    "backend '%s' has files = \"none\"", c->proxy.backends[i].name);
 }
 
-/* A gate that runs under this configuration is asked, if there is one. */
-static void doctor_emergency(struct findings *f)
+static void doctor_emergency(struct findings *f, const struct jv *status)
 {
-	const struct jv *list;
-	struct err err = {0};
-	struct jv status;
+	const struct jv *list = jv_get(status, "quarantines");
 
-	if (status_ask(f->config->status_socket, f->arena, &status, &err) < 0)
-		return;
-	list = jv_get(&status, "quarantines");
-	if (list && !jv_true(&status, "quarantines_known"))
+	if (list && !jv_true(status, "quarantines_known"))
 		finding_add(f, FINDING_WEAK, "All is refused.",
 			    "Mend or remove emergency.json in admin { state }, and start the gate "
 			    "again.",
@@ -157,7 +153,7 @@ static void doctor_emergency(struct findings *f)
 			    "%s is under quarantine, ticket %s",
 			    jv_str(&list->items[i], "owner", "?"),
 			    jv_str(&list->items[i], "ticket", "?"));
-	list = jv_get(&status, "modes");
+	list = jv_get(status, "modes");
 	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
 		finding_add(f, FINDING_WEAK,
 			    "What its rules refuse passes, with a warning on record.",
@@ -166,6 +162,46 @@ static void doctor_emergency(struct findings *f)
 			    "profile %s only warns for a while, ticket %s",
 			    jv_str(&list->items[i], "profile", "?"),
 			    jv_str(&list->items[i], "ticket", "?"));
+}
+
+#define QUOTAS_SHOWN 16
+#define QUOTA_NEAR   90 /* hundredths */
+
+static void doctor_quotas(struct findings *f, const struct jv *status)
+{
+	const struct jv *list = jv_get(status, "quotas");
+	size_t count = list && list->kind == JV_ARRAY ? list->count : 0;
+	int64_t more = jv_num(status, "quotas_more", 0);
+
+	for (size_t i = 0; i < count && i < QUOTAS_SHOWN; i++) {
+		bool near = jv_num(&list->items[i], "percent", 0) >= QUOTA_NEAR;
+		struct buf text;
+
+		buf_init(&text, 900);
+		quota_status_say(&list->items[i], (int64_t)time(NULL), &text);
+		finding_add(f, near ? FINDING_NOTE : FINDING_FINE,
+			    near ? "What does not fit any more is refused." : "",
+			    near ? "A higher quota in the profile, if it is too small." : "",
+			    "quota of %.*s", SPAN_FMT(buf_span(&text)));
+		buf_fini(&text);
+	}
+	if (count > QUOTAS_SHOWN)
+		more += (int64_t)(count - QUOTAS_SHOWN);
+	if (more)
+		finding_add(f, FINDING_FINE, "", "", "and %lld more quotas, which are less full",
+			    (long long)more);
+}
+
+/* A gate that runs under this configuration is asked, if there is one. */
+static void doctor_running(struct findings *f)
+{
+	struct err err = {0};
+	struct jv status;
+
+	if (status_ask(f->config->status_socket, f->arena, &status, &err) < 0)
+		return;
+	doctor_emergency(f, &status);
+	doctor_quotas(f, &status);
 }
 
 static const char *level_name(enum finding_level level)
@@ -236,7 +272,7 @@ static int examine(const struct config *config, const struct err *mistake, bool 
 	if (config) {
 		doctor_config(&f);
 		doctor_tls(&f);
-		doctor_emergency(&f);
+		doctor_running(&f);
 		doctor_sinks(&f);
 	}
 	for (size_t i = 0; i < f.count; i++) {

@@ -2,6 +2,7 @@
 
 #include "gate/admin_ask.h"
 #include "gate/base/clock.h"
+#include "gate/quota_status.h"
 #include "gate/status_ask.h"
 
 #include <errno.h>
@@ -126,6 +127,23 @@ static void print_status(const struct jv *tree)
 		       jv_str(&listeners->items[i], "path", "?"));
 }
 
+static void print_quotas(const struct jv *tree)
+{
+	const struct jv *list = jv_get(tree, "quotas"), *one;
+	int64_t more = jv_num(tree, "quotas_more", 0);
+
+	for (size_t i = 0; (one = item(list, i)); i++) {
+		struct buf text;
+
+		buf_init(&text, 4096);
+		quota_status_say(one, (int64_t)time(NULL), &text);
+		printf("quota      %.*s\n", SPAN_FMT(buf_span(&text)));
+		buf_fini(&text);
+	}
+	if (more)
+		printf("quota      and %lld more, which are less full\n", (long long)more);
+}
+
 static void print_emergency(const struct jv *tree)
 {
 	const struct jv *list = jv_get(tree, "quarantines"), *kept = jv_get(tree, "kept"), *one;
@@ -174,6 +192,7 @@ static int show(const char *socket, const struct args *args, struct arena *a)
 		buf_fini(&text);
 	} else {
 		print_status(&tree);
+		print_quotas(&tree);
 		print_emergency(&tree);
 	}
 	return jv_true(&tree, "ready") ? EXIT_YES : EXIT_NO;

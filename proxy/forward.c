@@ -247,7 +247,7 @@ static void on_head(void *arg, const struct reply_head *head)
 	struct exchange *x = arg;
 	bool held = is_held(&x->call, head->status);
 
-	quota_answered(x);
+	quota_answered(x, head->status);
 	service_count(x, ENGINE_answers, 1);
 	service_count(x, ENGINE_milliseconds, x->worker->loop.now_ms - x->sent_ms);
 	x->http = x->answer.status = x->service_status = head->status;

@@ -33,6 +33,8 @@ struct quota_state {
 	size_t early; /* of these, the first so many are not held: nothing of it runs yet */
 	bool over;    /* it does not fit; rules say whether it passes all the same */
 	struct quota_hold hold;
+	struct quota_use use;      /* as it was counted */
+	int64_t more[QUOTA_COUNT]; /* that it would be, once what is asked for has been done */
 	struct jv facts;
 };
 
@@ -359,6 +361,46 @@ static void say(struct exchange *x, const struct quota_sums *sums)
 	jv_set(x->arena, &x->quota->facts, "by", names(x));
 }
 
+static void note_use(const struct exchange *x)
+{
+	struct quotas *table = x->worker->conf->quotas;
+
+	if (table && *x->quota->use.owner)
+		quota_uses_note(quotas_uses(table), &x->quota->use);
+}
+
+/* What an answer makes of it is seen when it is counted again: sizes, and what runs of what is
+ * made. */
+static bool is_later(const struct quota_state *q, enum quota kind)
+{
+	return kind == QUOTA_VOLUMES || kind == QUOTA_IMAGES ||
+	       (q->early && quota_of(kind) == QUOTA_OF_RUNNING);
+}
+
+/* For people: status, metrics, doctor. */
+static void keep_use(struct exchange *x, const struct quota_sums *sums)
+{
+	const struct counting *c = &x->call.counting;
+	struct quota_use *use = &x->quota->use;
+
+	*use = (struct quota_use){.backend =
+					  (uint32_t)(x->service->conf - x->worker->conf->backends),
+				  .known = x->quota->kinds,
+				  .at = (int64_t)(clock_unix_ns() / 1000000000)};
+	if (!quota_use_name(use, x->conn->who.owner, profile_name(x->profile)))
+		return;
+	for (int q = 0; q < QUOTA_COUNT; q++) {
+		use->limits[q] = profile_quota(x->profile)[q];
+		use->used[q] = q == QUOTA_VOLUMES  ? c->volume_bytes
+			       : q == QUOTA_IMAGES ? c->image_bytes
+						   : sums->used[q];
+		x->quota->more[q] = is_later(x->quota, (enum quota)q) ? 0 : sums->asked[q];
+		if (use->used[q] < 0) /* the engine does not say */
+			use->known &= ~(1u << q);
+	}
+	note_use(x);
+}
+
 /* What a facts file gives as `counters` is what the owner has; what it does not is not known. */
 static bool look_offline(struct exchange *x)
 {
@@ -445,6 +487,7 @@ bool quota_look(struct exchange *x)
 				      (sums.used[k] > c.limits[k] ||
 				       sums.asked[k] > c.limits[k] - sums.used[k]));
 	say(x, &sums);
+	keep_use(x, &sums);
 	return true;
 }
 
@@ -486,10 +529,25 @@ void quota_sent(struct exchange *x)
 		quotas_sent(x->worker->conf->quotas, &x->quota->hold);
 }
 
-void quota_answered(struct exchange *x)
+static int64_t plus(int64_t a, int64_t b)
 {
-	if (x->quota && x->quota->hold.count)
-		quotas_settle(x->worker->conf->quotas, &x->quota->hold, clock_boot_ns());
+	return a == QUOTA_ENDLESS || b == QUOTA_ENDLESS || a > INT64_MAX - b ? QUOTA_ENDLESS
+									     : a + b;
+}
+
+void quota_answered(struct exchange *x, int http)
+{
+	struct quota_state *q = x->quota;
+
+	if (!q || !q->hold.count)
+		return;
+	quotas_settle(x->worker->conf->quotas, &q->hold, clock_boot_ns());
+	if (http >= 300)
+		return;
+	for (int k = 0; k < QUOTA_COUNT; k++)
+		q->use.used[k] = plus(q->use.used[k], q->more[k]);
+	q->use.at = (int64_t)(clock_unix_ns() / 1000000000);
+	note_use(x);
 }
 
 void quota_let_go(struct exchange *x)

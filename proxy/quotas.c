@@ -29,6 +29,7 @@ struct quotas {
 	uint64_t serial;
 	uint64_t floor_ns; /* counts that began before this miss something */
 	struct entry entries[QUOTA_SLOTS];
+	struct quota_uses uses;
 };
 
 /* All that one owner has, each thing once; of use while a count is looked at. */
@@ -42,6 +43,11 @@ struct sum {
 struct quotas *quotas_create(struct err *err)
 {
 	return shared_create(sizeof(struct quotas), -1, "the table of quotas", err);
+}
+
+struct quota_uses *quotas_uses(struct quotas *t)
+{
+	return &t->uses;
 }
 
 uint64_t quota_key(const char *backend, const char *owner)
@@ -418,6 +424,7 @@ void quotas_died(struct quotas *t, pid_t pid, uint64_t now_ns)
 			atomic_compare_exchange_strong(&e->state, &was_sent, UNSURE);
 	}
 	shared_lock_died(&t->lock, pid);
+	shared_lock_died(&t->uses.lock, pid);
 }
 
 void quotas_write(struct quotas *t, struct buf *out)

@@ -32,6 +32,7 @@
 #include "gate/base/buf.h"
 #include "gate/base/err.h"
 #include "gate/base/hash.h"
+#include "proxy/quota_use.h"
 #include "rules/quota.h"
 
 #include <stdbool.h>
@@ -119,6 +120,9 @@ void quotas_unsure(struct quotas *t, struct quota_hold *h, uint64_t now_ns); /* 
  */
 bool quotas_doubts(struct quotas *t, uint64_t key, struct hash ret[QUOTA_LOOK_MAX],
 		   size_t *ret_count) __attribute__((warn_unused_result));
+
+/* What owners had when they were counted last; lives as long as the table. */
+struct quota_uses *quotas_uses(struct quotas *t);
 
 /* What is held now, for Prometheus. */
 void quotas_write(struct quotas *t, struct buf *out);

@@ -21,8 +21,10 @@ static void write_metrics(struct worker *w, struct page *p)
 			      &p->body);
 	metrics_write_audit(w->conf->audit_state, &p->body);
 	engines_write(w->conf->engines, w->conf, &p->body);
-	if (w->conf->quotas)
+	if (w->conf->quotas) {
 		quotas_write(w->conf->quotas, &p->body);
+		quota_uses_write(quotas_uses(w->conf->quotas), w->conf, &p->body);
+	}
 	if (w->conf->approvals)
 		approvals_write(w->conf->approvals, w->loop.now_ms, &p->body);
 }

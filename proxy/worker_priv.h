@@ -418,7 +418,7 @@ const struct jv *quota_facts(const struct exchange *x);
 void quota_runs_already(struct exchange *x); /* judged again: nothing comes to what there is */
 bool quota_take(struct exchange *x);         /* after them; false: judged anew, or refused */
 void quota_sent(struct exchange *x);
-void quota_answered(struct exchange *x);
+void quota_answered(struct exchange *x, int http);
 void quota_let_go(struct exchange *x); /* it ended without an answer */
 
 /* tables.c */
