@@ -262,6 +262,12 @@ struct backend_call {
 				  JV_NULL if nothing was */
 
 	void *state; /* the adapter's own, in the arena */
+
+	/*
+	 * BODY_REWRITE: what intake() knows of the body, in the arena.  It outlasts the rest: an
+	 * exchange that begins anew, since a person was asked, cannot read its body again.
+	 */
+	void *reading;
 };
 
 /* A request to be sent; head and body are complete (a streamed body follows the head). */

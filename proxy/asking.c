@@ -216,9 +216,8 @@ static bool may_hold(const struct exchange *x)
 		all++;
 		own += one->conn && connection_same_caller(one->conn, x->conn);
 	}
-	/* What was read of a build cannot be read again. */
-	return all < HELD_MAX && own < HELD_OWN_MAX && x->call.body != BODY_REWRITE &&
-	       !x->worker->stopping && x->worker->conf->limits.ask_ms;
+	return all < HELD_MAX && own < HELD_OWN_MAX && !x->worker->stopping &&
+	       x->worker->conf->limits.ask_ms;
 }
 
 static void leave(struct exchange *x, bool withdrawn)

@@ -384,10 +384,10 @@ static void go_on(struct exchange *x)
 		refuse_head(x);
 		return;
 	}
-	if (x->call.body == BODY_REWRITE)
+	if (x->call.body == BODY_REWRITE && !x->known)
 		intake_begin(x);
 	if ((x->call.body == BODY_JSON || x->call.body == BODY_REWRITE) && x->req.has_body &&
-	    !x->body_read) {
+	    !x->body_read && !x->known) {
 		x->state = X_BODY;
 		x->deadline_ms = exchange_upload_deadline(x);
 		front_resume(x);
@@ -426,12 +426,18 @@ void exchange_head(struct exchange *x, const struct raw_head *raw)
 		look_at_caller(x, false);
 }
 
-/* The body is there; all else is looked at and judged anew, from where the caller runs on. */
+/*
+ * The body is there, or as much of it as is judged; all else is looked at and judged anew,
+ * from where the caller runs on.
+ */
 void exchange_again(struct exchange *x)
 {
+	void *reading = x->call.reading;
+
 	quota_let_go(x);
 	uuid_make(x->id);
 	memset(&x->call, 0, sizeof(x->call));
+	x->call.reading = reading;
 	memset(&x->decision, 0, sizeof(x->decision));
 	memset(&x->facts, 0, sizeof(x->facts));
 	x->has_facts = x->hardened = x->decided = x->permitted = false;

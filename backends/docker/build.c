@@ -14,6 +14,8 @@ struct docker_build *docker_build(struct backend_call *call)
 	struct span given = docker_query_value(call->req, "dockerfile");
 	struct docker_build *b = st->build;
 
+	if (!b)
+		b = st->build = call->reading; /* NULL: nothing was read yet */
 	if (b)
 		return b;
 	b = arena_take(call->arena, sizeof(*b));
@@ -28,7 +30,7 @@ struct docker_build *docker_build(struct backend_call *call)
 		docker_refuse(call, REASON_no_memory, NULL, NULL);
 		return NULL;
 	}
-	st->build = b;
+	st->build = call->reading = b;
 	return b;
 }
 

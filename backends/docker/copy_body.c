@@ -24,8 +24,9 @@ enum intake docker_intake_copy(struct backend_call *call, struct span *piece, bo
 	struct docker_state *state = docker_state(call);
 	struct span now = *piece;
 
-	if (!state->copy)
-		state->copy = tar_open_copy(call->arena);
+	if (!call->reading)
+		call->reading = tar_open_copy(call->arena);
+	state->copy = call->reading;
 	if (!state->copy) {
 		docker_refuse(call, REASON_no_memory, "body", NULL);
 		return INTAKE_REFUSED;
