@@ -3,44 +3,61 @@
 #include "audit/files_priv.h"
 #include "audit/history_priv.h"
 #include "audit/note_priv.h"
+#include "audit/prove_priv.h"
 #include "gate/base/auto.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PROOF_HASHES 128
 #define TILE_BITS    8
+#define KNOWN        4096 /* roots of subtrees that are kept in mind */
+
+struct leaves { /* of tile 0/number, as far as it is there */
+	struct hash hashes[TILE_HASHES];
+	uint64_t number;
+	bool any;
+};
+
+struct known {
+	struct hash root;
+	uint64_t number;
+	unsigned bits; /* 0: nothing */
+};
 
 struct prover {
 	int dir_fd;
 	struct segments all;
 	struct buf note; /* the newest checkpoint */
 	struct checkpoint head;
-	struct hash hashes[TILE_HASHES]; /* of tile 0/cached, as far as it is there */
-	uint64_t cached;
-	bool any_cached, missing;
+	struct leaves leaves[2]; /* the last tile, which most proofs need, has a place of its own */
+	struct known known[KNOWN];
+	bool missing;
 	struct hash proof[PROOF_HASHES];
 	size_t count;
 };
 
 /* --- hashes of subtrees --- */
 
-/* Records that no full tile has. */
-static void load_leaves(struct prover *p, uint64_t number)
+/* Records that no full tile has are read from the log. */
+static const struct hash *leaves_of(struct prover *p, uint64_t number)
 {
 	uint64_t from = number * TILE_HASHES, until = from + TILE_HASHES;
+	struct leaves *l = &p->leaves[number == (p->head.size - 1) / TILE_HASHES];
 
-	if (p->any_cached && p->cached == number)
-		return;
-	p->any_cached = true;
-	p->cached = number;
+	if (l->any && l->number == number)
+		return l->hashes;
+	l->any = true;
+	l->number = number;
 	if (until > p->head.size)
 		until = p->head.size;
-	if (until - from == TILE_HASHES && tile_read(p->dir_fd, 0, number, p->hashes))
-		return;
-	if (!history_leaves(p->dir_fd, &p->all, from, until, p->hashes))
+	if (until - from == TILE_HASHES && tile_read(p->dir_fd, 0, number, l->hashes))
+		return l->hashes;
+	if (!history_leaves(p->dir_fd, &p->all, from, until, l->hashes))
 		p->missing = true;
+	return l->hashes;
 }
 
 static struct hash root_of_some(const struct hash *hashes, unsigned bits)
@@ -57,18 +74,23 @@ static struct hash root_of_some(const struct hash *hashes, unsigned bits)
 static struct hash subtree(struct prover *p, unsigned bits, uint64_t number)
 {
 	unsigned level = bits / TILE_BITS, rest = bits % TILE_BITS;
+	struct known *known = &p->known[(number * 64 + bits) % KNOWN];
 	uint64_t first = number << rest;
 	struct hash hashes[TILE_HASHES], left, right;
 
-	if (level == 0) {
-		load_leaves(p, first / TILE_HASHES);
-		return root_of_some(&p->hashes[first % TILE_HASHES], rest);
+	if (level == 0)
+		return root_of_some(&leaves_of(p, first / TILE_HASHES)[first % TILE_HASHES], rest);
+	if (known->bits == bits && known->number == number)
+		return known->root;
+	if (tile_read(p->dir_fd, level, first / TILE_HASHES, hashes)) {
+		left = root_of_some(&hashes[first % TILE_HASHES], rest);
+	} else {
+		left = subtree(p, bits - 1, number * 2);
+		right = subtree(p, bits - 1, number * 2 + 1);
+		left = tree_node(&left, &right);
 	}
-	if (tile_read(p->dir_fd, level, first / TILE_HASHES, hashes))
-		return root_of_some(&hashes[first % TILE_HASHES], rest);
-	left = subtree(p, bits - 1, number * 2);
-	right = subtree(p, bits - 1, number * 2 + 1);
-	return tree_node(&left, &right);
+	*known = (struct known){left, number, bits};
+	return left;
 }
 
 /* The largest power of two below count, which is at least 2. */
@@ -166,12 +188,11 @@ static int read_head(struct prover *p, const char *dir, struct err *err)
 	return 0;
 }
 
-static int open_prover(struct prover *p, const char *dir, struct err *err)
+static int fill_prover(struct prover *p, const char *dir, struct err *err)
 {
 	struct hash root;
 
-	*p = (struct prover){.dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-	buf_init(&p->note, NOTE_CHECKPOINT_MAX);
+	p->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir_fd < 0)
 		return err_sys(err, "open %s", dir);
 	if (note_init(err) < 0 || read_head(p, dir, err) < 0 ||
@@ -187,12 +208,41 @@ static int open_prover(struct prover *p, const char *dir, struct err *err)
 	return 0;
 }
 
-static void close_prover(struct prover *p)
+struct prover *prover_open(const char *dir, struct err *err)
 {
+	struct prover *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		err_set(err, ERR_LIMIT, "no memory for a proof");
+		return NULL;
+	}
+	p->dir_fd = -1;
+	buf_init(&p->note, NOTE_CHECKPOINT_MAX);
+	if (fill_prover(p, dir, err) == 0)
+		return p;
+	prover_close(p);
+	return NULL;
+}
+
+void prover_close(struct prover *p)
+{
+	if (!p)
+		return;
 	if (p->dir_fd >= 0)
 		close(p->dir_fd);
 	segments_free(&p->all);
 	buf_fini(&p->note);
+	free(p);
+}
+
+const struct checkpoint *prover_head(const struct prover *p)
+{
+	return &p->head;
+}
+
+struct span prover_note(const struct prover *p)
+{
+	return buf_span(&p->note);
 }
 
 static int finish(struct prover *p, struct buf *out, struct err *err)
@@ -211,15 +261,40 @@ static int finish(struct prover *p, struct buf *out, struct err *err)
 	return buf_spent(out) ? err_set(err, ERR_LIMIT, "the proof is too long") : 0;
 }
 
+int prover_inclusion(struct prover *p, uint64_t seq, struct buf *out, struct err *err)
+{
+	if (seq >= p->head.size)
+		return err_set(err, ERR_CONFIG,
+			       "the newest checkpoint covers the first %llu records, so not this "
+			       "one: if the log has it, try again when the next is signed",
+			       (unsigned long long)p->head.size);
+	p->count = 0;
+	prove_inclusion(p, seq);
+	buf_printf(out, "c2sp.org/tlog-proof@v1\nindex %llu\n", (unsigned long long)seq);
+	return finish(p, out, err);
+}
+
+int prover_growth(struct prover *p, uint64_t old, struct buf *out, struct err *err)
+{
+	if (old > p->head.size)
+		return err_set(err, ERR_CONFIG, "the newest checkpoint has only %llu records",
+			       (unsigned long long)p->head.size);
+	p->count = 0;
+	if (old)
+		prove_growth(p, old);
+	buf_printf(out, "old %llu\n", (unsigned long long)old);
+	return finish(p, out, err);
+}
+
 int log_checkpoint(const char *dir, struct buf *out, struct err *err)
 {
-	struct prover p;
-	int result = open_prover(&p, dir, err);
+	struct prover *p = prover_open(dir, err);
 
-	if (result == 0)
-		buf_put(out, buf_span(&p.note).at, buf_len(&p.note));
-	close_prover(&p);
-	return result;
+	if (!p)
+		return -1;
+	buf_put(out, buf_span(&p->note).at, buf_len(&p->note));
+	prover_close(p);
+	return 0;
 }
 
 int log_key(const char *dir, struct buf *out, struct err *err)
@@ -245,37 +320,18 @@ int log_key(const char *dir, struct buf *out, struct err *err)
 
 int log_prove(const char *dir, uint64_t seq, struct buf *out, struct err *err)
 {
-	struct prover p;
-	int result = open_prover(&p, dir, err);
+	struct prover *p = prover_open(dir, err);
+	int result = p ? prover_inclusion(p, seq, out, err) : -1;
 
-	if (result == 0 && seq >= p.head.size)
-		result = err_set(err, ERR_CONFIG,
-				 "the newest checkpoint covers the first %llu records, so not this "
-				 "one: if the log has it, try again when the next is signed",
-				 (unsigned long long)p.head.size);
-	if (result == 0) {
-		prove_inclusion(&p, seq);
-		buf_printf(out, "c2sp.org/tlog-proof@v1\nindex %llu\n", (unsigned long long)seq);
-		result = finish(&p, out, err);
-	}
-	close_prover(&p);
+	prover_close(p);
 	return result;
 }
 
 int log_prove_growth(const char *dir, uint64_t old, struct buf *out, struct err *err)
 {
-	struct prover p;
-	int result = open_prover(&p, dir, err);
+	struct prover *p = prover_open(dir, err);
+	int result = p ? prover_growth(p, old, out, err) : -1;
 
-	if (result == 0 && old > p.head.size)
-		result = err_set(err, ERR_CONFIG, "the newest checkpoint has only %llu records",
-				 (unsigned long long)p.head.size);
-	if (result == 0) {
-		if (old)
-			prove_growth(&p, old);
-		buf_printf(out, "old %llu\n", (unsigned long long)old);
-		result = finish(&p, out, err);
-	}
-	close_prover(&p);
+	prover_close(p);
 	return result;
 }

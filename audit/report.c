@@ -348,6 +348,8 @@ static int on_line(void *arg, struct span line)
 		return -1;
 	if (!*g->report->log)
 		snprintf(g->report->log, sizeof(g->report->log), "%s", f.log);
+	if (g->report->until_seq && f.seq >= g->report->until_seq)
+		return 0;
 	if (f.t_ns >= g->report->from_ns && f.t_ns < g->report->to_ns)
 		add_record(g->report, &f, line);
 	return 0;
@@ -425,7 +427,7 @@ static int gather(struct report *r, const char *dir, struct err *err)
 	return -1;
 }
 
-struct report *report_make(const char *dir, uint64_t from_ns, uint64_t to_ns, struct err *err)
+static struct report *create(const char *dir, uint64_t from_ns, uint64_t to_ns, struct err *err)
 {
 	struct report *r;
 
@@ -444,15 +446,43 @@ struct report *report_make(const char *dir, uint64_t from_ns, uint64_t to_ns, st
 	r->to_ns = to_ns;
 	clock_format(from_ns, r->from);
 	clock_format(to_ns, r->to);
-	clock_format(clock_unix_ns(), r->made);
 	set_buckets(r);
-	verify_log(dir, NULL, &r->verify);
+	return r;
+}
+
+/* Takes r. */
+static struct report *fill(struct report *r, const struct verify_options *verify, const char *dir,
+			   struct err *err)
+{
+	verify_log(dir, verify, &r->verify);
 	if (r->verify.result == VERIFY_UNREADABLE)
 		err_set(err, ERR_INPUT, "%s", r->verify.what);
 	else if (gather(r, dir, err) == 0)
 		return r;
 	report_destroy(r);
 	return NULL;
+}
+
+struct report *report_make(const char *dir, uint64_t from_ns, uint64_t to_ns, struct err *err)
+{
+	struct report *r = create(dir, from_ns, to_ns, err);
+
+	if (!r)
+		return NULL;
+	clock_format(clock_unix_ns(), r->made);
+	return fill(r, NULL, dir, err);
+}
+
+struct report *report_make_until(const char *dir, uint64_t from_ns, uint64_t to_ns,
+				 uint64_t until_seq, const struct verify_options *verify,
+				 struct err *err)
+{
+	struct report *r = create(dir, from_ns, to_ns, err);
+
+	if (!r)
+		return NULL;
+	r->until_seq = until_seq;
+	return fill(r, verify, dir, err);
 }
 
 void report_destroy(struct report *r)

@@ -71,8 +71,10 @@ struct report_bucket {
 };
 
 struct report {
-	char dir[256], log[160], made[32], from[32], to[32];
+	char dir[256], log[160], from[32], to[32];
+	char made[32]; /* "": it is not said, nor is dir */
 	uint64_t from_ns, to_ns;
+	uint64_t until_seq;                  /* 0: to the log's end */
 	uint64_t buckets_from_ns, bucket_ns; /* whole hours or days, UTC */
 	struct verify_report verify;
 	/* in the period */
@@ -93,6 +95,14 @@ struct report {
  * *err: it cannot be read at all.
  */
 struct report *report_make(const char *dir, uint64_t from_ns, uint64_t to_ns, struct err *err);
+
+/*
+ * Likewise of the records below until_seq only, and without the time and place of its making:
+ * the same log gives the same report.  verify: what else the log is held against.
+ */
+struct report *report_make_until(const char *dir, uint64_t from_ns, uint64_t to_ns,
+				 uint64_t until_seq, const struct verify_options *verify,
+				 struct err *err);
 void report_destroy(struct report *r);
 
 #define REPORT_OUT_MAX ((size_t)32 << 20)

@@ -2,8 +2,8 @@
 #include "audit/report.h"
 
 #include "audit/report_style.h"
+#include "audit/safe_priv.h"
 #include "gate/base/clock.h"
-#include "gate/base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,54 +16,10 @@
 #define TOP     10
 #define DATE_W  64 /* a date below the chart */
 
-/* Text between tags and in quotes.  Control bytes and what is no UTF-8 become a visible escape. */
-static void put_safe(struct buf *out, const char *text)
-{
-	size_t left = strlen(text), len;
-
-	for (; left; text += len, left -= len) {
-		unsigned char b = (unsigned char)*text;
-
-		len = b < 0x80 ? 1 : utf8_len((const unsigned char *)text, left);
-		if (len != 1 && len != 0) {
-			/* Each by its own: nothing reorders the rest of the page. */
-			buf_put(out, text, len);
-		} else if (!len || b < 0x20 || b == 0x7f) {
-			buf_printf(out, "\\x%02x", b);
-			len = 1;
-		} else if (strchr("<>&\"'`", b)) {
-			buf_printf(out, "&#%d;", b);
-		} else {
-			buf_put(out, text, 1);
-		}
-	}
-}
-
-/* A string from outside, held apart from what stands around it. */
-static void put_apart(struct buf *out, const char *text)
-{
-	buf_puts(out, "<bdi>");
-	put_safe(out, text);
-	buf_puts(out, "</bdi>");
-}
-
-/* 1234567 as 1,234,567. */
-static void put_count(struct buf *out, uint64_t n)
-{
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n);
-
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			buf_puts(out, ",");
-		buf_put(out, &digits[i], 1);
-	}
-}
-
 static void put_card(struct buf *out, const char *class, uint64_t n, const char *what)
 {
 	buf_printf(out, "<div class=\"card %s\"><b>", class);
-	put_count(out, n);
+	safe_count(out, n);
 	buf_printf(out, "</b><span>%s</span></div>\n", what);
 }
 
@@ -73,14 +29,15 @@ static void put_head(const struct report *r, struct buf *out)
 		      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		      "style-src 'unsafe-inline'\">\n<title>Audit report of ");
-	put_safe(out, r->log);
+	safe_html(out, r->log);
 	buf_printf(out, "</title>\n<style>%s</style></head>\n<body><main>\n<h1>Audit report of ",
 		   report_style);
-	put_apart(out, r->log);
-	buf_printf(out,
-		   "</h1>\n<p class=\"soft\">%.10s %.5s to %.10s %.5s UTC. Made on %.10s at %.5s "
-		   "UTC.</p>\n",
-		   r->from, r->from + 11, r->to, r->to + 11, r->made, r->made + 11);
+	safe_html_apart(out, r->log);
+	buf_printf(out, "</h1>\n<p class=\"soft\">%.10s %.5s to %.10s %.5s UTC.", r->from,
+		   r->from + 11, r->to, r->to + 11);
+	if (*r->made)
+		buf_printf(out, " Made on %.10s at %.5s UTC.", r->made, r->made + 11);
+	buf_puts(out, "</p>\n");
 }
 
 static void put_cards(const struct report *r, struct buf *out)
@@ -106,7 +63,7 @@ static void put_record(struct buf *out, const char *what, uint64_t seq, const ch
 		       const char *hash)
 {
 	buf_printf(out, "<dt>%s</dt><dd>", what);
-	put_count(out, seq);
+	safe_count(out, seq);
 	buf_printf(out, ", %.19sZ<br><span class=\"hash\">%s</span></dd>\n", time, hash);
 }
 
@@ -115,22 +72,22 @@ static void put_completeness(const struct report *r, struct buf *out)
 	const struct verify_report *v = &r->verify;
 
 	buf_puts(out, "<h2>Completeness</h2>\n<dl>\n<dt>State of the log</dt><dd>");
-	put_safe(out, report_state(r));
+	safe_html(out, report_state(r));
 	if (*v->what) {
 		buf_puts(out, ": ");
-		put_apart(out, v->what);
+		safe_html_apart(out, v->what);
 	}
 	buf_puts(out, "</dd>\n<dt>Checked</dt><dd>");
-	put_count(out, v->records);
+	safe_count(out, v->records);
 	buf_puts(out, " records of the whole log: each hash, the chain, the numbering and the "
 		      "Merkle tree; ");
-	put_count(out, v->checkpoints);
+	safe_count(out, v->checkpoints);
 	buf_puts(out, " checkpoints on record</dd>\n<dt>Signed</dt><dd>");
-	put_count(out, v->signed_size);
+	safe_count(out, v->signed_size);
 	buf_puts(out, " records by ");
-	put_apart(out, *v->key ? v->key : "nobody");
+	safe_html_apart(out, *v->key ? v->key : "nobody");
 	buf_puts(out, "</dd>\n<dt>In the period</dt><dd>");
-	put_count(out, r->records);
+	safe_count(out, r->records);
 	buf_printf(out, " records, %" PRIu64 " gaps</dd>\n", r->gaps);
 	buf_printf(out,
 		   "<dt>Observed</dt><dd>%" PRIu64 " happenings in engines: %" PRIu64
@@ -170,7 +127,7 @@ static void put_lines(struct buf *out, uint64_t most)
 			   "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%u\" y2=\"%u\"/>"
 			   "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">",
 			   LEFT, CHART_W, y, y, LEFT - 6, y + 4);
-		put_count(out, most * i / 4);
+		safe_count(out, most * i / 4);
 		buf_puts(out, "</text>\n");
 	}
 }
@@ -248,7 +205,7 @@ static void put_cell(struct buf *out, const char *head, uint64_t n)
 	if (!*head)
 		return;
 	buf_puts(out, "<td class=\"n\">");
-	put_count(out, n);
+	safe_count(out, n);
 	buf_puts(out, "</td>");
 }
 
@@ -259,7 +216,7 @@ static void put_row(const struct report_tally *t, const struct report_row *row, 
 	double refused = 100.0 * (double)row->refused / (double)most;
 
 	buf_puts(out, "<tr><td class=\"name\">");
-	put_apart(out, row->name);
+	safe_html_apart(out, row->name);
 	buf_puts(out, "</td>");
 	put_cell(out, t->allowed, row->allowed);
 	put_cell(out, t->refused, row->refused);
@@ -312,16 +269,16 @@ static void put_list(const struct report_list *l, struct buf *out)
 	buf_puts(out, "<table><tr><th class=\"n\">Record</th><th>Time</th><th>What</th></tr>\n");
 	for (size_t i = 0; i < l->count; i++) {
 		buf_puts(out, "<tr><td class=\"n\">");
-		put_count(out, l->events[i].seq);
+		safe_count(out, l->events[i].seq);
 		buf_printf(out, "</td><td class=\"when\">%.19sZ</td><td class=\"name\">",
 			   l->events[i].time);
-		put_apart(out, l->events[i].text);
+		safe_html_apart(out, l->events[i].text);
 		buf_puts(out, "</td></tr>\n");
 	}
 	buf_puts(out, "</table>\n");
 	if (l->total > l->count) {
 		buf_puts(out, "<p class=\"soft\">And ");
-		put_count(out, l->total - l->count);
+		safe_count(out, l->total - l->count);
 		buf_puts(out, " more.</p>\n");
 	}
 }
@@ -336,10 +293,14 @@ void report_html(const struct report *r, struct buf *out)
 		put_tally(&r->tallies[i], out);
 	for (int i = 0; i < LIST_COUNT; i++)
 		put_list(&r->lists[i], out);
-	buf_puts(out, "<footer>Made by sallyport " SALLYPORT_VERSION " from <code>");
-	put_apart(out, r->dir);
+	buf_puts(out, "<footer>Made by sallyport " SALLYPORT_VERSION);
+	if (*r->made) {
+		buf_puts(out, " from <code>");
+		safe_html_apart(out, r->dir);
+		buf_puts(out, "</code>");
+	}
 	buf_puts(out,
-		 "</code>. The log is the evidence; this page is a view of it. Without a "
+		 ". The log is the evidence; this page is a view of it. Without a "
 		 "checkpoint or receipt that was kept elsewhere, a log that was cut at its end "
 		 "or written anew as a whole cannot be told from a true one: see "
 		 "<code>sallyport audit verify --from</code>.</footer>\n"

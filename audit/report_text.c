@@ -1,7 +1,7 @@
 #include "audit/report.h"
 
+#include "audit/safe_priv.h"
 #include "gate/base/clock.h"
-#include "gate/base/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -9,33 +9,15 @@
 #define BAR    40
 #define BAR_OF 60 /* buckets that are shown one by one; more are left to HTML and JSON */
 
-/* For a terminal: what is no plain character stands as \x1b. */
-static void put_safe(struct buf *out, const char *text)
-{
-	size_t left = strlen(text), len;
-
-	for (; left; text += len, left -= len) {
-		unsigned char b = (unsigned char)*text;
-
-		len = b < 0x80 ? 1 : utf8_len((const unsigned char *)text, left);
-		/* C1, line separators and what reorders text begin with these two bytes. */
-		if (len == 1 ? b < 0x20 || b == 0x7f : !len || b == 0xc2 || b == 0xe2) {
-			len = len ? len : 1;
-			for (size_t i = 0; i < len; i++)
-				buf_printf(out, "\\x%02x", (unsigned char)text[i]);
-		} else {
-			buf_put(out, text, len);
-		}
-	}
-}
-
 static void put_head(const struct report *r, struct buf *out)
 {
 	buf_puts(out, "Audit report of ");
-	put_safe(out, r->log);
-	buf_printf(out, "\n  period       %.19sZ to %.19sZ\n  made         %.19sZ from ", r->from,
-		   r->to, r->made);
-	put_safe(out, r->dir);
+	safe_text(out, r->log);
+	buf_printf(out, "\n  period       %.19sZ to %.19sZ\n", r->from, r->to);
+	if (!*r->made)
+		return;
+	buf_printf(out, "  made         %.19sZ from ", r->made);
+	safe_text(out, r->dir);
 	buf_puts(out, "\n");
 }
 
@@ -46,7 +28,7 @@ static void put_completeness(const struct report *r, struct buf *out)
 	buf_printf(out, "\nCompleteness: %s\n", report_state(r));
 	if (*v->what) {
 		buf_puts(out, "  what is wrong  ");
-		put_safe(out, v->what);
+		safe_text(out, v->what);
 		buf_puts(out, "\n");
 	}
 	buf_printf(out,
@@ -122,7 +104,7 @@ static void put_tally(const struct report_tally *t, struct buf *out)
 			buf_printf(out, " %10" PRIu64 "  ", t->rows[i].refused);
 		else
 			buf_puts(out, "             ");
-		put_safe(out, t->rows[i].name);
+		safe_text(out, t->rows[i].name);
 		buf_puts(out, "\n");
 	}
 }
@@ -137,7 +119,7 @@ static void put_list(const struct report_list *l, struct buf *out)
 	buf_printf(out, "%" PRIu64 "\n", l->total);
 	for (size_t i = 0; i < l->count; i++) {
 		buf_printf(out, "  %8" PRIu64 "  %.19sZ  ", l->events[i].seq, l->events[i].time);
-		put_safe(out, l->events[i].text);
+		safe_text(out, l->events[i].text);
 		buf_puts(out, "\n");
 	}
 	if (l->total > l->count)

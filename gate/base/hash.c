@@ -18,6 +18,30 @@ struct hash hash_two(struct span a, struct span b)
 	return h;
 }
 
+void hash_begin(struct hash_stream *s)
+{
+	gnutls_hash_hd_t ctx;
+
+	if (gnutls_hash_init(&ctx, GNUTLS_DIG_SHA256) < 0)
+		abort();
+	s->context = ctx;
+}
+
+void hash_add(struct hash_stream *s, const void *bytes, size_t len)
+{
+	if (gnutls_hash(s->context, bytes, len) < 0)
+		abort();
+}
+
+struct hash hash_end(struct hash_stream *s)
+{
+	struct hash h;
+
+	gnutls_hash_deinit(s->context, h.bytes);
+	s->context = NULL;
+	return h;
+}
+
 void hash_hex(const struct hash *h, char out[HASH_HEX_LEN + 1])
 {
 	static const char hex[] = "0123456789abcdef";

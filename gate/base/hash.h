@@ -23,6 +23,15 @@ static inline struct hash hash_of(struct span s)
 	return hash_two(s, (struct span){"", 0});
 }
 
+/* Of bytes that come piece by piece: begin, add, end, which frees it. */
+struct hash_stream {
+	void *context;
+};
+
+void hash_begin(struct hash_stream *s);
+void hash_add(struct hash_stream *s, const void *bytes, size_t len);
+struct hash hash_end(struct hash_stream *s);
+
 /* Writes 64 lower-case digits and a NUL. */
 void hash_hex(const struct hash *h, char out[HASH_HEX_LEN + 1]);
 
