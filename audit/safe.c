@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void safe_html(struct buf *out, const char *text)
+static void put_html(struct buf *out, const char *text, size_t left)
 {
-	size_t left = strlen(text), len;
+	size_t len;
 
 	for (; left; text += len, left -= len) {
 		unsigned char b = (unsigned char)*text;
@@ -24,6 +24,25 @@ void safe_html(struct buf *out, const char *text)
 			buf_printf(out, "&#%d;", b);
 		} else {
 			buf_put(out, text, 1);
+		}
+	}
+}
+
+void safe_html(struct buf *out, const char *text)
+{
+	put_html(out, text, strlen(text));
+}
+
+void safe_html_lines(struct buf *out, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		put_html(out, text, len);
+		text += len;
+		if (*text) {
+			buf_puts(out, "\n");
+			text++;
 		}
 	}
 }

@@ -11,6 +11,9 @@
 /* Between tags and in quotes.  Control bytes and what is no UTF-8 become a visible escape. */
 void safe_html(struct buf *out, const char *text);
 
+/* Likewise, but lines stay lines: for <pre>. */
+void safe_html_lines(struct buf *out, const char *text);
+
 /* Likewise, held apart from what stands around it. */
 void safe_html_apart(struct buf *out, const char *text);
 

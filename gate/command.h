@@ -32,8 +32,10 @@ struct args {
 	/* audit query, report, export */
 	const char *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
 	const char *since, *until, *format, *index;
-	bool once, accept_gap, schema; /* audit ship */
-	bool csv;                      /* audit access-review */
+	bool once, accept_gap, schema;        /* audit ship */
+	bool csv;                             /* audit access-review */
+	const char *framework, *seed, *rules; /* audit evidence */
+	bool verifier;
 	bool has_count;
 	uint64_t count;
 	const char *rest[ARGS_REST_MAX]; /* plain arguments */
