@@ -68,6 +68,7 @@ class Engine:
         self.history = History()
         self.server = wire.Server(path, self.serve)
         self.owners, self.wrong, self.changes, self.number = {}, [], 0, 0
+        self.made = set()  # commands in containers, of which some are gone
 
     def serve(self, sock):
         stream = wire.Stream(sock, 3600)
@@ -161,6 +162,8 @@ class Engine:
             self.end(ident, "kill")
         self.happens("destroy", ident)
         del self.model.containers[ident]
+        for command in [name for name, one in self.model.execs.items() if one["ContainerID"] == ident]:
+            del self.model.execs[command]
 
     def clean_up(self, name):
         """Somebody removes what a caller could not, or lists would grow for ever."""
@@ -200,9 +203,8 @@ class Engine:
         kind, ident, verb = match.groups() if match else ("", "", "")
         if kind == "containers" and self.owners.get(ident):
             return self.change_container(head, ident, verb)
-        if kind == "exec" and verb == "start" and ident in self.model.execs:
-            self.happens("exec_start: true", self.model.execs[ident]["ContainerID"], execID=ident)
-            return engine.reply(200, "")
+        if kind == "exec" and verb == "start" and ident in self.made:
+            return self.start_exec(ident)
         if kind == "images" and verb == "tag":
             query = dict(urllib.parse.parse_qsl(head.target.partition("?")[2]))
             self.history.add("image", "tag", ident, {"name": f"{query['repo']}:{query['tag']}"})
@@ -210,6 +212,12 @@ class Engine:
         if kind == "networks" and verb == "connect":
             return self.connect(ident, json.loads(body)["Container"])
         return self.never(head, path)
+
+    def start_exec(self, ident):
+        if ident not in self.model.execs:
+            return engine.reply(404, {"message": f"No such exec instance: {ident}"})
+        self.happens("exec_start: true", self.model.execs[ident]["ContainerID"], execID=ident)
+        return engine.reply(200, "")
 
     def never(self, head, path):
         self.wrong.append(f"{head.method} {path} should never have come")
@@ -224,6 +232,7 @@ class Engine:
         elif verb == "exec":
             self.number += 1
             made = engine.long_id(f"exec {self.number}")
+            self.made.add(made)
             self.model.execs[made] = {"ID": made, "ContainerID": ident, "Running": False,
                                       "ProcessConfig": {"entrypoint": "true", "arguments": []}}
             self.happens("exec_create: true", ident, execID=made)
