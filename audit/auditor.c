@@ -118,6 +118,8 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	a->tell = conf->tell;
 	if (auditor_space_init(a, conf, err) < 0)
 		return -1;
+	if (erasable_open(&a->erasable, a->log->dir_fd, conf->erasable, err) < 0)
+		return -1;
 	requests_open(a->log->dir_fd);
 	auditor_watch_clock(a);
 	if (tell_start(a, conf->build, &found, err) < 0)
@@ -141,6 +143,7 @@ static int accept_damage(struct auditor *a, const struct auditor_conf *conf, str
 	close(a->epoll_fd);
 	open_set_fini(&a->open);
 	auditor_sinks_fini(a);
+	erasable_close(&a->erasable);
 	return open_parts(a, conf, err);
 }
 
@@ -189,6 +192,7 @@ void auditor_close(struct auditor *a)
 		close(a->epoll_fd);
 	free(a->answers);
 	auditor_sinks_fini(a);
+	erasable_close(&a->erasable);
 	restore_signals(a);
 	free(a);
 }
@@ -325,6 +329,7 @@ static void do_what_is_due(struct auditor *a)
 		auditor_watch_space(a);
 		requests_take(a->log->dir_fd, auditor_on_request, a);
 		auditor_watch_sinks(a);
+		auditor_erase(a);
 		auditor_prune(a);
 		if (!auditor_sealed(a))
 			audit_log_check(a->log, &a->why);

@@ -23,6 +23,9 @@
 struct auditor;
 struct sink_conf;
 
+/* The bit of a word of `log { erasable }` for struct auditor_conf; 0: it is none. */
+unsigned erasable_word(const char *word);
+
 /* An entry of the ledger of objects that are older than the gate. */
 struct audit_adoption {
 	const char *backend, *kind, *id, *name, *owner;
@@ -64,6 +67,7 @@ struct auditor_conf {
 	unsigned sinks_late_ms; /* one that gets nothing for so long is an alarm; 0: never */
 	/* Called with each alarm, whether or not it can be written; must not wait. */
 	void (*tell)(const char *text);
+	unsigned erasable;      /* erasable_priv.h: which values are kept aside */
 	bool unsafe_fs;         /* take any file system */
 	bool accept_damage;     /* a log that cannot be gone on with is moved aside */
 	unsigned checkpoint_ms; /* a checkpoint is signed this often; 0: at seals and stops only */

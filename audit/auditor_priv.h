@@ -6,6 +6,7 @@
 #define AUDIT_AUDITOR_PRIV_H
 
 #include "audit/auditor.h"
+#include "audit/erasable_priv.h"
 #include "audit/log_priv.h"
 #include "audit/place_priv.h"
 #include "audit/signing_priv.h"
@@ -21,6 +22,7 @@
 #define AUDITOR_CONNS_MAX   128
 #define AUDITOR_ANSWERS_MAX 16384 /* receipts in one group */
 #define AUDITOR_SIGNALS     5
+#define ERASE_TEXT          97 /* bytes of an identity or a ticket, with the NUL */
 
 /* A worker. */
 struct conn {
@@ -88,6 +90,16 @@ struct sinks {
 	struct audit_sink *seen; /* count of them */
 };
 
+/* Values that are being erased, a segment at a time; see erase.c. */
+struct erasing {
+	bool going;
+	char ticket[ERASE_TEXT], identity[ERASE_TEXT];
+	int64_t before_s;
+	uint32_t uid, gid;
+	uint64_t next, until; /* segments that begin from next on, below until */
+	uint64_t count;
+};
+
 struct auditor {
 	struct audit_log *log;
 	struct open_set open;
@@ -117,6 +129,8 @@ struct auditor {
 	struct err aside_why;
 	struct pruning pruning;
 	struct sinks sinks;
+	struct erasable erasable;
+	struct erasing erasing;
 	bool stop;
 	struct err why;
 	struct sigaction old_actions[AUDITOR_SIGNALS];
@@ -169,6 +183,8 @@ void auditor_prune(struct auditor *a);
 /* The clock was set forward by a day or more: nothing counts as old for a while. */
 void auditor_prune_leap(struct auditor *a);
 
+struct request;
+
 /* --- exported.c --- */
 
 int auditor_sinks_init(struct auditor *a, const struct auditor_conf *conf, struct err *err);
@@ -183,6 +199,13 @@ uint64_t auditor_exported(struct auditor *a);
 
 /* For a record: "db 1200, siem 1207". */
 void auditor_sinks_format(const struct auditor *a, char *out, size_t size);
+
+/* --- erase.c --- */
+
+/* A request to erase values; false: it is none. */
+bool auditor_erase_ask(struct auditor *a, const struct request *request);
+/* Goes on with it. */
+void auditor_erase(struct auditor *a);
 
 /* --- space.c --- */
 

@@ -1,5 +1,7 @@
 #include "audit/export_priv.h"
 
+#include "audit/erasable_priv.h"
+
 #include "audit/line_priv.h"
 #include "audit/segment_priv.h"
 #include "gate/base/auto.h"
@@ -116,6 +118,7 @@ struct exporting {
 	int fd;
 	uint64_t count, last;
 	bool any;
+	struct erasable_reader values;
 };
 
 static int flush(struct exporting *e, struct err *err)
@@ -145,6 +148,7 @@ static int export_line(struct exporting *e, struct span text, struct err *err)
 	e->last = f.seq;
 	if (!is_wanted(e->options, &f))
 		return 0;
+	erasable_show(&e->values, f.seq, e->arena, &f.tree);
 	if (buf_len(&e->out) > OUT_BYTES && flush(e, err) < 0)
 		return -1;
 	export_record(e->options->format, &f, e->arena, &e->out);
@@ -166,8 +170,10 @@ static int export_segment(struct exporting *e, int dir_fd, uint64_t first, struc
 		return -1;
 	if (!line_reader_init(&r, fd))
 		return err_set(err, ERR_LIMIT, "no memory to read the log");
+	erasable_begin(&e->values, dir_fd, first);
 	while (rc == 0 && line_reader_next(&r, &text) == LINE_WHOLE)
 		rc = export_line(e, text, err);
+	erasable_end(&e->values);
 	if (rc == 0 && r.error) {
 		errno = r.error;
 		rc = err_sys(err, "read the audit log");

@@ -43,11 +43,28 @@ static void give_acks(struct auditor *a)
 	a->acks_due = false;
 }
 
+/*
+ * Before the records that commit to them.  Without them the records are as good as with
+ * them, so it is an alarm and no more.
+ */
+static void keep_values(struct auditor *a)
+{
+	struct err err = {0};
+	struct record alarm = {.type = RECORD_LOG_ALARM, .cause = "erasable", .text = err.msg};
+
+	if (erasable_sync(&a->erasable, &err) == 0 || a->erasable.troubled)
+		return;
+	a->erasable.troubled = true;
+	if (audit_log_add_own(a->log, &alarm) == 0)
+		auditor_alarm(a, record_type_name(alarm.type), alarm.cause, err.msg);
+}
+
 void auditor_commit(struct auditor *a)
 {
 	struct err err = {0};
 	int begun;
 
+	keep_values(a);
 	if (audit_log_commit(a->log, &a->why) < 0)
 		return;
 	a->flush_at_ms = 0;
@@ -81,6 +98,7 @@ bool auditor_add(struct auditor *a, struct span body, struct audit_mark *ret)
 {
 	if (!auditor_make_room(a, body.len) || audit_log_add(a->log, body, ret) < 0)
 		return false;
+	erasable_put(&a->erasable, ret->seq, a->log->first);
 	auditor_flush_soon(a);
 	return true;
 }

@@ -248,6 +248,7 @@ static void remove_files(struct auditor *a)
 			cannot(a, err.msg);
 			break; /* a gap is worse than a log that is too long */
 		}
+		erasable_drop(&a->erasable, all.first[i]);
 	}
 	segments_free(&all);
 	(void)fsync(a->log->dir_fd); /* if it comes back, it is removed again */

@@ -51,6 +51,7 @@ static const char *const type_names[] = {
 	[RECORD_CLOCK_STEP] = "clock_step",
 	[RECORD_LOG_READ] = "log_read",
 	[RECORD_LOG_PRUNE] = "log_prune",
+	[RECORD_LOG_ERASE] = "log_erase",
 	[RECORD_ADOPT] = "adopt",
 	[RECORD_REJUDGED] = "rejudged",
 	[RECORD_ADMIN] = "admin",

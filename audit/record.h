@@ -41,6 +41,7 @@ enum record_type {
 	RECORD_CLOCK_STEP,   /* the clock was set */
 	RECORD_LOG_READ,     /* somebody read the log by our commands */
 	RECORD_LOG_PRUNE,    /* old segments were removed */
+	RECORD_LOG_ERASE,    /* values that records commit to were erased */
 	RECORD_ADOPT,        /* whose an object is that is older than the gate */
 	RECORD_REJUDGED,     /* what runs and would not be started now; or how many were judged */
 	RECORD_ADMIN,        /* a use of the admin socket */
@@ -129,6 +130,7 @@ struct record {
 	uint64_t free_bytes;       /* log_alarm: of the file system */
 	const char *from, *to;     /* clock_step: the time before and after */
 	const char *tsync;         /* gate_start, clock_step: synced or unsynced */
+	bool erasable;             /* the auditor alone says so: it holds commitments */
 };
 
 /*

@@ -282,6 +282,7 @@ static void add_by_type(struct report *r, const struct fields *f)
 		return;
 	case RECORD_KEY_ROTATE:
 	case RECORD_LOG_PRUNE:
+	case RECORD_LOG_ERASE:
 		add_named(r, LIST_KEYS, f);
 		return;
 	case RECORD_ADOPT:

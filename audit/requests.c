@@ -106,3 +106,22 @@ int log_rotate_key(const char *dir, struct err *err)
 		return -1;
 	return left ? 0 : err_set(err, ERR_CONFIG, "no gate writes to %s", dir);
 }
+
+int log_erase(const char *dir, const char *ticket, const char *identity, int64_t before_s,
+	      struct err *err)
+{
+	char text[REQUEST_MAX];
+	int n = snprintf(text, sizeof(text), REQUEST_ERASE "%s\n%s\n%lld\n", ticket, identity,
+			 (long long)before_s);
+	int left;
+
+	if (n >= (int)sizeof(text) || !*ticket || strpbrk(ticket, "\n\"\\") ||
+	    strpbrk(identity, "\n\"\\"))
+		return err_set(err, ERR_INPUT,
+			       "a ticket and an identity have up to 90 bytes, without quotes and "
+			       "backslashes");
+	left = request_leave(dir, text, err);
+	if (left < 0)
+		return -1;
+	return left ? 0 : err_set(err, ERR_CONFIG, "no gate writes to %s", dir);
+}

@@ -16,6 +16,7 @@
 #define REQUEST_MAX    200 /* bytes of text, with the NUL */
 #define REQUESTS_ROUND 64  /* looked at in one round */
 #define REQUEST_ROTATE "rotate key"
+#define REQUEST_ERASE  "erase values\n" /* and TICKET, IDENTITY, SECOND, a line each */
 
 struct request {
 	char text[REQUEST_MAX];

@@ -44,6 +44,7 @@ static bool may_send(const struct conn *conn, enum record_type type, uint32_t fl
 	case RECORD_CLOCK_STEP:
 	case RECORD_LOG_READ:
 	case RECORD_LOG_PRUNE:
+	case RECORD_LOG_ERASE:
 	case RECORD_ADOPT:
 	case RECORD_TYPE_COUNT:
 		break;
@@ -138,6 +139,10 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 	bool good = record_valid(body) && record_peek(body, &peek) &&
 		    may_send(conn, peek.type, head.flags);
 
+	if (good) {
+		body = erasable_take(&a->erasable, body);
+		good = record_peek(body, &peek);
+	}
 	if (!good)
 		a->refused++;
 	else if (record_alarms(peek.type, body))

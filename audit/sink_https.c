@@ -2,6 +2,7 @@
  * sink_https.c - batches as one JSON array each, by POST.  A batch is taken when the
  * answer's status says so (2xx); a connection each, so that nothing is half answered.
  */
+#include "audit/erasable_priv.h"
 #include "audit/sink_priv.h"
 
 #include "gate/base/io.h"
@@ -65,6 +66,7 @@ static int render(struct sink *s, const struct batch *b, size_t *ret_count, stru
 		arena_reset(s->arena, 2 * FIELDS_ARENA_MAX);
 		if (fields_take(s->arena, line, &f, err) < 0)
 			return -1;
+		erasable_hide(&f.tree);
 		if (n)
 			buf_puts(&s->body, ",\n");
 		if (s->conf->format == EXPORT_NONE)

@@ -5,6 +5,7 @@
  * Syslog acknowledges nothing.  Over TLS a batch counts as taken when the other host's
  * kernel has it all: what that host loses afterwards shows as a gap in the numbers.
  */
+#include "audit/erasable_priv.h"
 #include "audit/sink_local_priv.h"
 #include "audit/sink_priv.h"
 
@@ -76,6 +77,7 @@ static int render(struct sink *s, struct span line, struct err *err)
 	arena_reset(s->arena, 2 * FIELDS_ARENA_MAX);
 	if (fields_take(s->arena, line, &f, err) < 0)
 		return -1;
+	erasable_hide(&f.tree);
 	buf_clear(&s->message);
 	sink_render_syslog(&f, line, s->conf->format, s->host, s->arena, &s->message);
 	if (buf_spent(&s->message) || arena_spent(s->arena))

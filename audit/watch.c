@@ -81,6 +81,8 @@ void auditor_on_request(void *arg, const struct request *request)
 			   .gid = request->gid,
 			   .text = request->text};
 
+	if (auditor_erase_ask(a, request))
+		return;
 	if (strcmp(request->text, REQUEST_ROTATE) != 0)
 		auditor_add_own(a, &r);
 	else if (request->trusted)

@@ -1,8 +1,10 @@
-/* `audit checkpoint` and `audit prove`: what is handed to somebody outside. */
+/* `audit checkpoint` and `audit prove`, for somebody outside; what is asked of the running gate. */
 #include "gate/command.h"
 
 #include "audit/prove.h"
 #include "audit/requests.h"
+#include "audit/when.h"
+#include "gate/base/clock.h"
 #include "gate/serve.h"
 
 /* The log's folder: the plain argument at that place, or from the configuration. */
@@ -82,4 +84,29 @@ int run_audit_rotate_key(const struct args *args)
 	result = log_rotate_key(dir, &err);
 	unload(&loaded);
 	return result < 0 ? command_failed(&err) : EXIT_YES;
+}
+
+int run_audit_erase(const struct args *args)
+{
+	struct loaded loaded;
+	struct err err = {0};
+	uint64_t before_ns = 0;
+	const char *dir;
+	int result;
+
+	if (!args->identity && !args->until) {
+		err_set(&err, ERR_INPUT, "give --identity NAME, --before WHEN, or both");
+		return command_failed(&err);
+	}
+	if (args->until && when_parse(args->until, clock_unix_ns(), &before_ns, &err) < 0)
+		return command_failed(&err);
+	if (find_folder(args, 0, &loaded, &dir, &err) < 0)
+		return command_failed(&err);
+	result = log_erase(dir, args->ticket, args->identity ? args->identity : "",
+			   (int64_t)(before_ns / 1000000000), &err);
+	unload(&loaded);
+	if (result < 0)
+		return command_failed(&err);
+	puts("asked; records of type log_erase say what became of it");
+	return EXIT_YES;
 }

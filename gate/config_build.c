@@ -116,6 +116,22 @@ static int build_alarms(struct building *b, const struct config_entry *e, struct
 	return 0;
 }
 
+static int build_erasable(struct building *b, const struct config_entry *e, struct err *err)
+{
+	const struct jv *words = jv_get(e->value, "erasable");
+
+	for (size_t i = 0; words && i < words->count; i++) {
+		unsigned bit = erasable_word(words->items[i].str.at);
+
+		if (!bit)
+			return config_wrong(
+				e, err, "erasable takes \"address\" and \"certificate\", not '%s'",
+				words->items[i].str.at);
+		b->to->auditor.erasable |= bit;
+	}
+	return 0;
+}
+
 static int build_retention(struct building *b, const struct config_entry *e, struct err *err)
 {
 	struct retention *to = &b->to->auditor.retention;
@@ -148,7 +164,8 @@ static int build_log(struct building *b, struct err *err)
 		b->to->proxy.reads_without_log = reads->b;
 	b->to->auditor.unsafe_fs = jv_true(e.value, "unsafe_fs");
 	b->to->auditor.keys = jv_str(e.value, "keys", NULL);
-	if (build_anchors(b, &e, err) < 0 || build_alarms(b, &e, err) < 0)
+	if (build_anchors(b, &e, err) < 0 || build_alarms(b, &e, err) < 0 ||
+	    build_erasable(b, &e, err) < 0)
 		return -1;
 	return build_retention(b, &e, err);
 }

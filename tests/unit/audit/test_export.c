@@ -139,6 +139,7 @@ static void ocsf_classes(void **state)
 		{SIMPLE("log_open"), 1008, 99, 1, 1, "log_name"},
 		{SIMPLE("log_seal"), 1008, 5, 1, 1, "log_name"},
 		{SIMPLE("log_prune"), 1008, 2, 1, 1, "log_name"},
+		{SIMPLE("log_erase"), 1008, 2, 1, 1, "log_name"},
 		{SIMPLE("log_read"), 1008, 99, 1, 1, "log_name"},
 		{SIMPLE("checkpoint"), 1008, 99, 1, 1, "log_name"},
 		{SIMPLE("key_rotate"), 1008, 99, 1, 1, "log_name"},

@@ -1,0 +1,101 @@
+/*
+ * erase.c - values that records commit to are erased, because somebody asked for it: on
+ * record before and after, a segment's file a second, so that nobody waits for it.
+ */
+#include "audit/auditor_priv.h"
+
+#include "audit/requests_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void tell(struct auditor *a, const struct erasing *e, const char *cause, const char *text)
+{
+	char before[CLOCK_TEXT_MAX] = "", said[ERR_MSG_MAX + ERASE_TEXT + 16];
+	struct record r = {.type = RECORD_LOG_ERASE,
+			   .auth_method = "peercred",
+			   .has_cred = true,
+			   .uid = e->uid,
+			   .gid = e->gid,
+			   .object_kind = "identity",
+			   .object_name = *e->identity ? e->identity : "*",
+			   .text = said,
+			   .cause = cause,
+			   .count = e->count,
+			   .to = before};
+
+	snprintf(said, sizeof(said), "ticket %s: %s", e->ticket, text);
+	if (e->before_s)
+		clock_format((uint64_t)e->before_s * 1000000000, before);
+	auditor_add_own(a, &r);
+}
+
+static bool copy(struct span from, char out[ERASE_TEXT])
+{
+	if (from.len >= ERASE_TEXT)
+		return false;
+	memcpy(out, from.at, from.len);
+	out[from.len] = '\0';
+	return true;
+}
+
+bool auditor_erase_ask(struct auditor *a, const struct request *request)
+{
+	struct span rest = span_of(request->text), ticket, identity;
+	struct erasing e = {.going = true, .uid = request->uid, .gid = request->gid};
+
+	if (!span_starts(rest, REQUEST_ERASE))
+		return false;
+	rest = span_skip(rest, strlen(REQUEST_ERASE));
+	if (!span_cut(&rest, '\n', &ticket) || !span_cut(&rest, '\n', &identity) ||
+	    !copy(ticket, e.ticket) || !copy(identity, e.identity))
+		return true;
+	e.before_s = strtoll(rest.at, NULL, 10);
+	e.until = a->log->writer.seq;
+	if (!request->trusted || a->erasing.going || a->erasable.dir_fd < 0) {
+		tell(a, &e, "refused",
+		     !request->trusted  ? "only root and the auditor's user may"
+		     : a->erasing.going ? "another is going on"
+					: "nothing is kept aside");
+		return true;
+	}
+	a->erasing = e;
+	tell(a, &a->erasing, "asked", "values that records commit to are to be erased");
+	auditor_commit(a);
+	return true;
+}
+
+static void end(struct auditor *a, const struct err *err)
+{
+	a->erasing.going = false;
+	if (err->kind == ERR_NONE)
+		tell(a, &a->erasing, "done", "values that records commit to were erased");
+	else
+		tell(a, &a->erasing, "failed", err->msg);
+}
+
+void auditor_erase(struct auditor *a)
+{
+	struct erasing *e = &a->erasing;
+	struct erasure what = {e->identity, e->before_s};
+	struct segments all;
+	struct err err = {0};
+	size_t i = 0;
+
+	if (!e->going || auditor_sealed(a))
+		return;
+	auditor_commit(a); /* what waits to be kept is erased as well */
+	if (segments_list(a->log->dir_fd, &all, &err) < 0) {
+		end(a, &err);
+		return;
+	}
+	while (i < all.count && all.first[i] < e->next)
+		i++;
+	if (i == all.count || all.first[i] >= e->until ||
+	    erasable_erase(&a->erasable, all.first[i], &what, &e->count, &err) < 0)
+		end(a, &err);
+	else
+		e->next = all.first[i] + 1;
+	segments_free(&all);
+}
