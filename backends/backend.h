@@ -296,7 +296,7 @@ enum caller_place {
 struct caller_call {
 	/* set by the proxy */
 	struct arena *arena;
-	const char *ids[4]; /* full ids, the outermost first */
+	const char *ids[4]; /* full ids; the first that the service knows is it */
 	size_t id_count;
 	const char *peer, *own;    /* addresses of both ends; NULL: it is asked by ids */
 	int64_t since_ns;          /* when the connection was accepted, since 1970 */

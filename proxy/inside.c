@@ -1,6 +1,7 @@
 /* Looking where callers run: see inside.h. */
 #include "proxy/inside.h"
 
+#include "proxy/cgroup.h"
 #include "proxy/metrics.h"
 #include "proxy/worker_priv.h"
 
@@ -215,24 +216,35 @@ static void ask_whether_together(struct look_inside *l)
 
 static void ask_engine(struct look_inside *l);
 
+/* Of the innermost alone: whether the engine knows that one decides about the others. */
 static bool use_kept(struct look_inside *l)
 {
-	for (size_t i = 0; i < l->call.id_count; i++) {
-		struct inside *kept = inside_recent(l->worker, l->conn->listener, l->call.ids[i]);
+	struct inside *kept = l->call.id_count
+				      ? inside_recent(l->worker, l->conn->listener, l->call.ids[0])
+				      : NULL;
 
-		if (!kept)
-			continue;
-		l->found = inside_ref(kept);
-		l->was_kept = true;
-		return true;
-	}
-	return false;
+	if (!kept)
+		return false;
+	l->found = inside_ref(kept);
+	l->was_kept = true;
+	return true;
+}
+
+/*
+ * The innermost first.  A container of this engine may lie below the control groups of another
+ * one of it (--cgroup-parent), and is not that one; of containers that another engine made in
+ * one of this engine's, this one knows the outer alone.
+ */
+static void take_ids(struct look_inside *l, const struct jv *ids)
+{
+	for (size_t i = ids && ids->kind == JV_ARRAY ? ids->count : 0; i-- > 0;)
+		if (ids->items[i].kind == JV_STRING && l->call.id_count < CGROUP_IDS_MAX)
+			l->call.ids[l->call.id_count++] = ids->items[i].str.at;
 }
 
 static void take_caller(struct look_inside *l, const struct jv *answer)
 {
 	const char *place = jv_str(answer, "place", "");
-	const struct jv *ids = jv_get(answer, "ids");
 
 	l->start = (uint64_t)jv_num(answer, "start", 0);
 	if (!strcmp(place, "outside")) {
@@ -243,9 +255,7 @@ static void take_caller(struct look_inside *l, const struct jv *answer)
 		not_known(l, "its control groups and namespaces do not say where it runs", false);
 		return;
 	}
-	for (size_t i = 0; ids && ids->kind == JV_ARRAY && i < ids->count; i++)
-		if (ids->items[i].kind == JV_STRING && l->call.id_count < 4)
-			l->call.ids[l->call.id_count++] = ids->items[i].str.at;
+	take_ids(l, jv_get(answer, "ids"));
 	if (use_kept(l))
 		ask_whether_together(l);
 	else

@@ -118,6 +118,11 @@ def test_a_caller_in_a_container_is_known_by_it_on_a_mounted_socket(world):
         world.direct("run", "-d", "--name", "edge-3", APP, "sleep", "60").want()
         want("identity_unknown", place.run("guest", "--pid", "container:edge-3"))
         world.direct("rm", "-f", "edge-3").want()
+        # Below the control groups of another container, and in the namespace that it has: the host's.
+        other = world.direct("run", "-d", "--name", "edge-6", "--pid", "host", APP, "sleep", "60").want().out.strip()
+        want("200 OK", place.run("edge-7", "--pid", "host"))
+        want("identity_unknown", place.run("parasite", "--pid", "host", "--cgroup-parent", f"/docker/{other}"))
+        world.direct("rm", "-f", "edge-6").want()
         # A process of the host is in none.
         ask = subprocess.run(["python3", "-c", ASK, f"{place.folder}/s/g.sock"], check=True, text=True,
                              capture_output=True, timeout=PATIENCE).stdout
