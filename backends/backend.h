@@ -278,8 +278,9 @@ struct outgoing {
 	bool streams_body; /* the caller's body follows, chunked or with req->body_bytes */
 };
 
-#define CALLER_LABELS_MAX     16  /* of a caller's container, that are shown */
-#define CALLER_LABEL_NAME_MAX 128 /* bytes; longer ones are not shown */
+/* Of a caller's container, of those labels that are shown; one with more, or longer, is not known. */
+#define CALLER_LABELS_MAX     16
+#define CALLER_LABEL_NAME_MAX 128 /* bytes */
 #define CALLER_TEXT_MAX       512 /* bytes of a name, an image, a label's value; likewise */
 #define CALLER_STEPS_MAX      8
 

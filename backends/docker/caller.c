@@ -177,7 +177,9 @@ static enum step read_container(struct caller_call *call, struct caller_state *s
 	call->why = check_running(call, st, body);
 	if (call->why)
 		return STEP_REFUSED;
-	if (!st->labels || st->labels->kind != JV_OBJECT || !st->labels->count || !call->labels)
+	if (st->labels && st->labels->kind != JV_OBJECT && st->labels->kind != JV_NULL)
+		return unknown(call, "the engine does not say which labels the container has");
+	if (!st->labels || !st->labels->count || !call->labels)
 		return STEP_READY;
 	if (!span_starts(span_of(c->image_id), "sha256:") || !is_full_id(c->image_id + 7))
 		return unknown(call, "the engine does not say which image the container has");
@@ -187,18 +189,19 @@ static enum step read_container(struct caller_call *call, struct caller_state *s
 
 /* --- labels --- */
 
-static bool is_shown(const struct caller_call *call, const struct jv_member *label)
+static bool can_be_shown(const struct jv_member *label)
 {
 	return label->value.kind == JV_STRING && label->key.len <= CALLER_LABEL_NAME_MAX &&
 	       label->value.str.len <= CALLER_TEXT_MAX &&
 	       !memchr(label->key.at, '\0', label->key.len) &&
-	       !memchr(label->value.str.at, '\0', label->value.str.len) &&
-	       caller_label_is_listed(call->labels, label->key);
+	       !memchr(label->value.str.at, '\0', label->value.str.len);
 }
 
 /*
  * Who makes an image chooses its labels, and containers inherit them: a label says
- * something of the container only if it was given to it.
+ * something of the container only if it was given to it.  Rules may ask whether a
+ * label is absent, so none that they could see is left out: a container with too many
+ * of them, or too long ones, is not known.
  */
 static enum step read_image(struct caller_call *call, struct caller_state *st)
 {
@@ -210,12 +213,17 @@ static enum step read_image(struct caller_call *call, struct caller_state *st)
 		return unknown(call, "no memory");
 	if (strcmp(jv_str(&call->lookup.body, "Id", ""), call->found.image_id) != 0)
 		return unknown(call, "the engine answers with another image");
-	for (size_t i = 0; i < st->labels->count && count < CALLER_LABELS_MAX; i++) {
+	for (size_t i = 0; i < st->labels->count; i++) {
 		const struct jv_member *m = &st->labels->members[i];
 		const struct jv *inherited = jv_get_span(of_image, m->key);
 
-		if (is_shown(call, m) && !(inherited && jv_equal(inherited, &m->value)))
-			list[count++] = (struct caller_label){m->key.at, m->value.str.at};
+		if (!caller_label_is_listed(call->labels, m->key) ||
+		    (inherited && jv_equal(inherited, &m->value)))
+			continue;
+		if (count == CALLER_LABELS_MAX || !can_be_shown(m))
+			return unknown(call, "the container has more labels, or longer ones, than "
+					     "are shown of a caller");
+		list[count++] = (struct caller_label){m->key.at, m->value.str.at};
 	}
 	call->found.labels = list;
 	call->found.label_count = count;

@@ -22,8 +22,16 @@
 	"\"Labels\":{\"role\":\"proxy\",\"inherited\":\"x\",\"secret\":\"s\"" owner "}},"          \
 	"\"NetworkSettings\":{\"Networks\":{\"edge\":{\"NetworkID\":\"" N                          \
 	"\",\"IPAddress\":\"" address "\"}}}}"
-#define THEN "2026-01-01T00:00:00.123456789Z"
-#define WEB  SAYS(A, "77", THEN, "", "172.30.0.5")
+#define MANY_15                                                                                    \
+	",\"many.1\":\"\",\"many.2\":\"\",\"many.3\":\"\",\"many.4\":\"\",\"many.5\":\"\",\"many." \
+	"6\":"                                                                                     \
+	"\"\",\"many.7\":\"\",\"many.8\":\"\",\"many.9\":\"\",\"many.10\":\"\",\"many.11\":\"\","  \
+	"\"many.12\":\"\",\"many.13\":\"\",\"many.14\":\"\",\"many.15\":\"\""
+#define LONG_64  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define LONG_512 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64
+#define CUT      "the container has more labels, or longer ones, than are shown of a caller"
+#define THEN     "2026-01-01T00:00:00.123456789Z"
+#define WEB      SAYS(A, "77", THEN, "", "172.30.0.5")
 #define OF_IMAGE                                                                                   \
 	"{\"Id\":\"sha256:" M "\",\"Config\":{\"Labels\":{\"inherited\":\"x\",\"role\":\"other\"}" \
 	"}}"
@@ -87,6 +95,60 @@ static const struct row rows[] = {
 	   SAYS(A, "77", THEN, ",\"sallyport.decision\":\"01\"", "")},
 	  {"/images/sha256:" M "/json", 200, OF_IMAGE}},
 	 "web 77 'unknown' role=proxy"},
+	{"as many labels as are shown",
+	 {A},
+	 NULL,
+	 NULL,
+	 {{"/containers/" A "/json", 200, SAYS(A, "77", THEN, MANY_15, "")},
+	  {"/images/sha256:" M "/json", 200, OF_IMAGE}},
+	 "web 77 '' role=proxy many.1= many.2= many.3= many.4= many.5= many.6= many.7= many.8= "
+	 "many.9= many.10= many.11= many.12= many.13= many.14= many.15="},
+	{"one label more",
+	 {A},
+	 NULL,
+	 NULL,
+	 {{"/containers/" A "/json", 200, SAYS(A, "77", THEN, MANY_15 ",\"many.16\":\"\"", "")},
+	  {"/images/sha256:" M "/json", 200, OF_IMAGE}},
+	 CUT},
+	{"more labels that are not shown",
+	 {A},
+	 NULL,
+	 NULL,
+	 {{"/containers/" A "/json", 200, SAYS(A, "77", THEN, MANY_15 ",\"other\":\"\"", "")},
+	  {"/images/sha256:" M "/json", 200, OF_IMAGE}},
+	 "web 77 '' role=proxy many.1= many.2= many.3= many.4= many.5= many.6= many.7= many.8= "
+	 "many.9= many.10= many.11= many.12= many.13= many.14= many.15="},
+	{"a value that is too long to be shown",
+	 {A},
+	 NULL,
+	 NULL,
+	 {{"/containers/" A "/json", 200, SAYS(A, "77", THEN, ",\"many.1\":\"" LONG_512 "x\"", "")},
+	  {"/images/sha256:" M "/json", 200, OF_IMAGE}},
+	 CUT},
+	{"a label that is no text",
+	 {A},
+	 NULL,
+	 NULL,
+	 {{"/containers/" A "/json", 200, SAYS(A, "77", THEN, ",\"many.1\":7", "")},
+	  {"/images/sha256:" M "/json", 200, OF_IMAGE}},
+	 CUT},
+	{"a name that is too long to be shown",
+	 {A},
+	 NULL,
+	 NULL,
+	 {{"/containers/" A "/json", 200,
+	   SAYS(A, "77", THEN, ",\"many." LONG_64 LONG_64 "\":\"\"", "")},
+	  {"/images/sha256:" M "/json", 200, OF_IMAGE}},
+	 CUT},
+	{"labels that are a list",
+	 {A},
+	 NULL,
+	 NULL,
+	 {{"/containers/" A "/json", 200,
+	   "{\"Id\":\"" A "\",\"Name\":\"/web\",\"Image\":\"sha256:" M
+	   "\",\"Config\":{\"Image\":\"a\",\"Labels\":[\"role\"]},"
+	   "\"State\":{\"Running\":true,\"Pid\":77,\"StartedAt\":\"" THEN "\"}}"}},
+	 "the engine does not say which labels the container has"},
 	{"another answers",
 	 {A},
 	 NULL,
@@ -189,7 +251,7 @@ static void write_labels(const struct caller_container *c, char *out, size_t siz
 
 static void run(const struct row *row)
 {
-	static const char *const shown[] = {"role", "inherited", NULL};
+	static const char *const shown[] = {"role", "inherited", "many.*", NULL};
 	const struct backend_ops *ops = backend_find("docker");
 	const struct backend_conf conf = {.name = "engine"};
 	struct err err = {0};
