@@ -338,7 +338,7 @@ static const char *question_about(struct backend_call *call, const struct jv *do
 		docker_encode(&text, span_of(path), "/");
 	buf_puts(&text, "\n");
 	docker_attest_files(call, doc, &text);
-	ret = buf_spent(&text) ? "" : docker_text(call, "%.*s", SPAN_FMT(buf_span(&text)));
+	ret = buf_spent(&text) ? "" : docker_whole(call, buf_span(&text));
 	buf_fini(&text);
 	return ret;
 }

@@ -155,7 +155,7 @@ static void read_cache(struct docker_reading *r)
 	buf_init(&out, 65536);
 	jv_write(&out, docker_fact_list(r, "build.cache"));
 	if (docker_fact_list(r, "build.cache")->count)
-		docker_send(call, "cachefrom", docker_text(call, "%.*s", SPAN_FMT(buf_span(&out))));
+		docker_send(call, "cachefrom", docker_whole(call, buf_span(&out)));
 	buf_fini(&out);
 }
 
@@ -166,7 +166,7 @@ static void say_names_of(struct docker_reading *r, const struct jv *map, const c
 	struct jv *list = docker_fact_list(r, fact);
 
 	for (size_t i = 0; i < map->count; i++)
-		jv_push(r->call->arena, list, jv_string(docker_cut(r->call, map->members[i].key)));
+		jv_push(r->call->arena, list, jv_string(docker_word(r->call, map->members[i].key)));
 }
 
 static void say_does(struct docker_reading *r, const struct docker_build *b,

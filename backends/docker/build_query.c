@@ -195,7 +195,7 @@ static void ask_json(struct backend_call *call, const char *key, const struct jv
 	jv_write(&text, value);
 	if (buf_spent(&text))
 		docker_refuse(call, REASON_too_large, docker_text(call, "query.%s", key), NULL);
-	docker_send(call, key, docker_text(call, "%.*s", SPAN_FMT(buf_span(&text))));
+	docker_send(call, key, docker_whole(call, buf_span(&text)));
 	buf_fini(&text);
 }
 

@@ -49,7 +49,7 @@ static void say_config(struct docker_reading *r, const struct jv *config)
 		struct span rest = env->items[i].str, name;
 
 		span_cut(&rest, '=', &name);
-		jv_push(r->call->arena, &names, jv_string(docker_cut(r->call, name)));
+		jv_push(r->call->arena, &names, jv_string(docker_word(r->call, name)));
 	}
 	docker_fact(r, "env", names);
 	docker_fact(r, "command.healthcheck", jv_bool(checks));

@@ -36,12 +36,12 @@ static bool check_endpoints(struct backend_call *call, const struct jv *endpoint
 {
 	for (size_t i = 0; endpoints && i < endpoints->count; i++) {
 		struct span key = endpoints->members[i].key;
-		const char *name = docker_network_name(call, docker_cut(call, key));
+		const char *name = docker_network_name(call, docker_whole(call, key));
 
 		for (size_t k = 0; k < i; k++) {
 			struct span other = endpoints->members[k].key;
 
-			if (strcmp(name, docker_network_name(call, docker_cut(call, other))) != 0)
+			if (strcmp(name, docker_network_name(call, docker_whole(call, other))) != 0)
 				continue;
 			docker_refuse(call, REASON_network_endpoint,
 				      "NetworkingConfig.EndpointsConfig", name)
@@ -194,7 +194,7 @@ static int set_scratch(struct backend_call *call, struct span value, struct err 
 		return err_set(err, ERR_CONFIG, "path:bytes is expected");
 	if (!tmpfs)
 		tmpfs = jv_set(call->arena, host, "Tmpfs", jv_object());
-	jv_set(call->arena, tmpfs, docker_text(call, "%.*s", SPAN_FMT(path)),
+	jv_set(call->arena, tmpfs, docker_whole(call, path),
 	       jv_string(docker_text(call, "size=%.*s,noexec,nosuid,nodev", SPAN_FMT(bytes))));
 	return 0;
 }
@@ -220,8 +220,7 @@ static int add_label(struct backend_call *call, struct span value, struct err *e
 		return err_set(err, ERR_CONFIG, "name=value is expected");
 	if (added->kind != JV_OBJECT)
 		*added = jv_object();
-	jv_set(call->arena, added, docker_text(call, "%.*s", SPAN_FMT(name)),
-	       jv_string(docker_text(call, "%.*s", SPAN_FMT(rest))));
+	jv_set(call->arena, added, docker_whole(call, name), jv_string(docker_whole(call, rest)));
 	return 0;
 }
 
@@ -272,8 +271,7 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 	case HARDEN_OWN_SOCKET:
 		return docker_change_socket(call, host_of(call), c, err);
 	case HARDEN_IMAGE:
-		docker_state(call)->image_pinned =
-			docker_text(call, "%.*s", SPAN_FMT(c->value.str));
+		docker_state(call)->image_pinned = docker_whole(call, c->value.str);
 		return 0;
 	case HARDEN_NONE:
 	case HARDEN_COUNT:
@@ -343,9 +341,8 @@ void docker_label(struct backend_call *call, struct jv *doc, const char *key)
 
 static bool volume_exists(struct backend_call *call, struct span name)
 {
-	const struct lookup *answer =
-		docker_ask(call, docker_target(call, "/volumes/", name, ""), "volumes",
-			   docker_text(call, "%.*s", SPAN_FMT(name)));
+	const struct lookup *answer = docker_ask(call, docker_target(call, "/volumes/", name, ""),
+						 "volumes", docker_whole(call, name));
 
 	return !answer || answer->status != 404;
 }
@@ -464,7 +461,7 @@ static void write_endpoints(struct backend_call *call, struct jv *doc)
 		return;
 	for (size_t i = 0; i < old->count; i++) {
 		struct span key = old->members[i].key;
-		const char *name = docker_network_name(call, docker_cut(call, key));
+		const char *name = docker_network_name(call, docker_whole(call, key));
 		bool same = strcmp(name, "default") == 0;
 
 		jv_add(call->arena, &endpoints, same ? key : span_of(name), old->members[i].value);
@@ -511,10 +508,8 @@ static void write_log_limits(struct backend_call *call, struct jv *host)
 
 	if (!span_cut(&files, ':', &size))
 		return;
-	jv_set(call->arena, &config, "max-file",
-	       jv_string(docker_text(call, "%.*s", SPAN_FMT(files))));
-	jv_set(call->arena, &config, "max-size",
-	       jv_string(docker_text(call, "%.*s", SPAN_FMT(size))));
+	jv_set(call->arena, &config, "max-file", jv_string(docker_whole(call, files)));
+	jv_set(call->arena, &config, "max-size", jv_string(docker_whole(call, size)));
 	jv_set(call->arena, &log, "Type", jv_string("json-file"));
 	jv_set(call->arena, &log, "Config", config);
 	jv_set(call->arena, host, "LogConfig", log);

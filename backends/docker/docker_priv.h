@@ -212,11 +212,14 @@ const char *docker_text(struct backend_call *call, const char *fmt, ...)
 
 void docker_warn(struct backend_call *call, const char *text);
 
-/* A copy of at most VIOLATION_VALUE_MAX bytes. */
+/* A copy of at most VIOLATION_VALUE_MAX bytes, for people: two of them may look alike. */
 const char *docker_cut(struct backend_call *call, struct span s);
 
+/* All of it: for names that are looked up, sent, or looked into. */
+const char *docker_whole(struct backend_call *call, struct span s);
+
 /*
- * The same for facts, which are compared: what is too long ends with a digest of all of it,
+ * At most that much, for facts, which are compared: what is too long ends with a digest of all of it,
  * so that no two values are taken for one because they begin alike.
  */
 const char *docker_word(struct backend_call *call, struct span s);

@@ -218,9 +218,9 @@ static const char *without_user(struct backend_call *call, struct span url)
 
 	at = memchr(host, '@', (size_t)(end - host));
 	if (!scheme || !at)
-		return docker_cut(call, url);
+		return docker_word(call, url);
 	return docker_text(call, "%.*s%s", (int)(host - url.at), url.at,
-			   docker_cut(call, (struct span){at + 1, (size_t)(end - at - 1)}));
+			   docker_word(call, (struct span){at + 1, (size_t)(end - at - 1)}));
 }
 
 static bool add_source(struct reader *d, struct span source)
@@ -282,7 +282,7 @@ static bool do_copy(struct reader *d, struct span args)
 		return false;
 	if (!flags.has_from || find_stage(d, flags.from, true))
 		return true;
-	given = docker_text(d->call, "%.*s", SPAN_FMT(flags.from));
+	given = docker_whole(d->call, flags.from);
 	if (!flags.from.len || strchr(given, '$'))
 		return refuse(d, flags.from, "--from names a stage or an image");
 	need_image(d, given, true);
@@ -326,7 +326,7 @@ static bool add_label(struct reader *d, struct span key)
 	if (memchr(key.at, '$', key.len) || !dockerfile_unquote(key, d->escape, &plain))
 		return refuse(d, key, "a label's name with variables or escapes is refused");
 	entry = jv_push(d->call->arena, &d->does->labels, jv_object());
-	jv_set(d->call->arena, entry, "name", jv_string(docker_cut(d->call, plain)));
+	jv_set(d->call->arena, entry, "name", jv_string(docker_word(d->call, plain)));
 	jv_set(d->call->arena, entry, "field", jv_string(d->where));
 	return true;
 }

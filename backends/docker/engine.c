@@ -40,6 +40,13 @@ const char *docker_cut(struct backend_call *call, struct span s)
 	return copy ? copy : "";
 }
 
+const char *docker_whole(struct backend_call *call, struct span s)
+{
+	const char *copy = arena_strndup(call->arena, s.at, s.len);
+
+	return copy ? copy : "";
+}
+
 const char *docker_word(struct backend_call *call, struct span s)
 {
 	char hex[HASH_HEX_LEN + 1];

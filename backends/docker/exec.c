@@ -28,7 +28,7 @@ static void say_env(struct docker_reading *r, const struct jv *env)
 		struct span rest = env->items[i].str, name;
 
 		span_cut(&rest, '=', &name);
-		jv_push(r->call->arena, names, jv_string(docker_cut(r->call, name)));
+		jv_push(r->call->arena, names, jv_string(docker_word(r->call, name)));
 	}
 }
 
@@ -50,9 +50,9 @@ static void read_command(struct docker *d, struct backend_call *call, const stru
 	}
 	docker_fact(&r, "exec.privileged", jv_bool(cmd->privileged));
 	say_user(&r, cmd);
-	docker_fact(&r, "exec.program", jv_string(docker_cut(call, span_of(cmd->program))));
+	docker_fact(&r, "exec.program", jv_string(cmd->program));
 	if (*cmd->workdir)
-		docker_fact(&r, "exec.workdir", jv_string(docker_cut(call, span_of(cmd->workdir))));
+		docker_fact(&r, "exec.workdir", jv_string(cmd->workdir));
 	say_env(&r, cmd->env);
 	call->workload = (struct workload){r.facts, r.level};
 }
@@ -102,7 +102,7 @@ static const struct jv *resolve(struct docker *d, struct backend_call *call,
 				const struct jv **ret_container)
 {
 	struct docker_state *st = docker_state(call);
-	const char *given = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	const char *given = docker_whole(call, st->name);
 	const struct lookup *answer;
 	const struct jv *container;
 	const char *id;

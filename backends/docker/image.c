@@ -243,7 +243,7 @@ const char *docker_query_text(struct backend_call *call, const char *key)
 {
 	struct span v = docker_query_value(call->req, key);
 
-	return docker_text(call, "%.*s", SPAN_FMT(v));
+	return docker_whole(call, v);
 }
 
 void docker_send(struct backend_call *call, const char *key, const char *value)
@@ -381,7 +381,7 @@ static void step_import(struct backend_call *call, struct docker_reading *r)
 	docker_fact(r, "pull.import", jv_bool(true));
 	if (strcmp(source, "-") != 0)
 		docker_fact(r, "pull.url",
-			    jv_string(docker_cut(call, span_of(url_without_user(call, source)))));
+			    jv_string(docker_word(call, span_of(url_without_user(call, source)))));
 	docker_send_given(call, "message");
 	docker_send_given(call, "platform");
 }

@@ -147,7 +147,7 @@ static void lower_to(struct docker_reading *r, enum isolation to, const char *fi
 	if (r->level > to)
 		r->level = to;
 	jv_set(r->call->arena, entry, "field", jv_string(field));
-	jv_set(r->call->arena, entry, "value", jv_string(docker_cut(r->call, span_of(value))));
+	jv_set(r->call->arena, entry, "value", jv_string(docker_word(r->call, span_of(value))));
 	jv_set(r->call->arena, entry, "to", jv_string(isolation_name(r->level)));
 	jv_set(r->call->arena, entry, "why", jv_string(why));
 }

@@ -118,7 +118,7 @@ static const char *spelled(const struct comparing *c, const char *key, const str
 
 	if (strncmp(key, "Cap", 3) == 0)
 		return docker_capability(c->call, s);
-	return docker_text(c->call, "%.*s", SPAN_FMT(s));
+	return docker_whole(c->call, s);
 }
 
 static bool has_spelling(const struct comparing *c, const char *key, const struct jv *list,

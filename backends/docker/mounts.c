@@ -118,7 +118,7 @@ static void say_host(const struct mounting *m, const char *source)
 static void say_volume(const struct mounting *m, struct span name)
 {
 	struct backend_call *call = m->r->call;
-	const char *key = docker_text(call, "%.*s", SPAN_FMT(name));
+	const char *key = docker_whole(call, name);
 	const struct lookup *answer =
 		docker_ask(call, docker_target(call, "/volumes/", name, ""), "volumes", key);
 	const struct jv *options, *doc = answer ? &answer->body : NULL;
@@ -193,10 +193,9 @@ static void read_bind(struct docker_reading *r, size_t i, struct span text)
 		       "this is not source:target[:options]");
 		return;
 	}
-	m = begin(r, b.is_path ? "bind" : "volume", docker_text(call, "%.*s", SPAN_FMT(b.target)),
-		  field);
+	m = begin(r, b.is_path ? "bind" : "volume", docker_whole(call, b.target), field);
 	if (b.source.len)
-		say(&m, "given", jv_string(docker_text(call, "%.*s", SPAN_FMT(b.source))));
+		say(&m, "given", jv_string(docker_whole(call, b.source)));
 	say_mode(&m, &b);
 	if (b.is_path) {
 		const char *source = docker_clean_path(call, b.source);
@@ -435,7 +434,7 @@ static bool is_harmless_tmpfs(struct span word)
 
 static void read_tmpfs(struct docker_reading *r, struct span target, const struct jv *value)
 {
-	const char *where = docker_cut(r->call, target);
+	const char *where = docker_whole(r->call, target);
 	struct mounting m =
 		begin(r, "tmpfs", where, docker_text(r->call, "HostConfig.Tmpfs.%s", where));
 	struct span rest = value->kind == JV_STRING ? value->str : (struct span){"", 0}, word;
@@ -460,7 +459,7 @@ static void read_tmpfs(struct docker_reading *r, struct span target, const struc
 
 static void read_anonymous(struct docker_reading *r, struct span target)
 {
-	const char *where = docker_cut(r->call, target);
+	const char *where = docker_whole(r->call, target);
 	const char *field = docker_text(r->call, "Volumes.%s", where);
 	struct mounting m;
 

@@ -5,7 +5,7 @@
 static const struct lookup *ask_network(struct backend_call *call, struct span name)
 {
 	return docker_ask(call, docker_target(call, "/networks/", name, ""), "networks",
-			  docker_text(call, "%.*s", SPAN_FMT(name)));
+			  docker_whole(call, name));
 }
 
 static const char *missing(struct backend_call *call)
@@ -57,7 +57,7 @@ struct creating {
 
 static void say(const struct creating *c, const char *name)
 {
-	jv_push(c->r->call->arena, c->options, jv_string(docker_cut(c->r->call, span_of(name))));
+	jv_push(c->r->call->arena, c->options, jv_string(docker_word(c->r->call, span_of(name))));
 }
 
 /* Whatever is more than a plain bridge is listed among the options. */
@@ -102,7 +102,7 @@ void docker_step_network_create(struct docker *d, struct backend_call *call)
 	docker_fact(&r, "net.internal", jv_bool(jv_true(body, "Internal")));
 	c.options = docker_fact_list(&r, "net.options");
 	for (size_t i = 0; options && options->kind == JV_OBJECT && i < options->count; i++)
-		say(&c, docker_text(call, "%.*s", SPAN_FMT(options->members[i].key)));
+		say(&c, docker_whole(call, options->members[i].key));
 	say_settings(&c, body);
 	docker_say_labels(&r, jv_get(body, "Labels"));
 	call->object = (struct object){
@@ -134,7 +134,7 @@ void docker_step_network_join(struct docker *d, struct backend_call *call)
 	bool connects = call->op == OP_NETWORK_CONNECT;
 	struct docker_state *st = docker_state(call);
 	struct docker_reading r = {.d = d, .call = call, .facts = jv_object()};
-	const char *given = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	const char *given = docker_whole(call, st->name);
 	const struct jv *container;
 	const struct lookup *answer;
 

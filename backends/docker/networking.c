@@ -70,8 +70,8 @@ static struct joined joined_container(struct backend_call *call, struct span nam
 {
 	const struct lookup *answer =
 		docker_ask(call, docker_target(call, "/containers/", name, "/json"), "containers",
-			   docker_text(call, "%.*s", SPAN_FMT(name)));
-	const char *given = docker_cut(call, name);
+			   docker_whole(call, name));
+	const char *given = docker_whole(call, name);
 	struct docker_thing thing;
 	struct joined j = {.id = given, .full = given};
 
@@ -228,7 +228,7 @@ static void read_endpoints(struct docker_reading *r, const char *mode)
 	for (size_t i = 0;
 	     r->networking && r->networking->kind == JV_OBJECT && i < r->networking->count; i++) {
 		const struct jv_member *m = &r->networking->members[i];
-		const char *key = docker_cut(r->call, m->key);
+		const char *key = docker_whole(r->call, m->key);
 		const char *name = docker_network_name(r->call, key);
 		struct jv settings = settings_of(r, &m->value);
 

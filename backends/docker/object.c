@@ -57,7 +57,7 @@ const struct jv *docker_container(struct docker *d, struct backend_call *call, s
 		return NULL;
 	doc = inspect(call,
 		      docker_ask(call, docker_target(call, "/containers/", name, "/json"),
-				 "containers", docker_text(call, "%.*s", SPAN_FMT(name))),
+				 "containers", docker_whole(call, name)),
 		      "container", missing);
 	if (!doc)
 		return NULL;
@@ -147,7 +147,7 @@ static void admit_image(struct backend_call *call, const char *name)
 void docker_step_image(struct docker *d, struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
-	const char *name = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	const char *name = docker_whole(call, st->name);
 	bool plugin = call->op == OP_PLUGIN_READ;
 
 	call->object = (struct object){
@@ -160,7 +160,7 @@ void docker_step_image(struct docker *d, struct backend_call *call)
 void docker_step_rename(struct docker *d, struct backend_call *call)
 {
 	struct span name = docker_query_value(call->req, "name");
-	const char *text = docker_text(call, "%.*s", SPAN_FMT(name));
+	const char *text = docker_whole(call, name);
 	const struct jv *doc;
 
 	if (*text == '/')

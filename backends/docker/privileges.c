@@ -158,7 +158,7 @@ static bool is_yes(struct span v)
 static void weigh_option(struct docker_reading *r, struct span name, struct span value,
 			 const char *field)
 {
-	const char *text = docker_cut(r->call, value);
+	const char *text = docker_word(r->call, value);
 	bool off = span_is(value, "unconfined");
 
 	if (span_is(name, "seccomp") && !span_is(value, "builtin"))

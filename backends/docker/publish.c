@@ -59,7 +59,7 @@ void docker_step_save(struct docker *d, struct backend_call *call)
 
 		if (!span_is(req->query[i].key, "names") || !value.len)
 			continue;
-		name = read_one(&r, &images, docker_text(call, "%.*s", SPAN_FMT(value)),
+		name = read_one(&r, &images, docker_whole(call, value),
 				docker_text(call, "query.names[%zu]", named++));
 		if (name)
 			docker_send(call, "names", name);
@@ -74,7 +74,7 @@ void docker_step_save_one(struct docker *d, struct backend_call *call)
 {
 	struct docker_reading r = {.d = d, .call = call, .facts = jv_object()};
 	struct docker_state *st = docker_state(call);
-	const char *given = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	const char *given = docker_whole(call, st->name);
 	struct jv images = jv_array();
 
 	st->asked = jv_object();
@@ -90,7 +90,7 @@ void docker_step_tag(struct docker *d, struct backend_call *call)
 {
 	struct docker_reading r = {.d = d, .call = call, .facts = jv_object()};
 	struct docker_state *st = docker_state(call);
-	const char *given = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	const char *given = docker_whole(call, st->name);
 	const struct lookup *answer;
 
 	st->asked = jv_object();
@@ -147,7 +147,7 @@ void docker_step_push(struct docker *d, struct backend_call *call)
 {
 	struct docker_reading r = {.d = d, .call = call, .facts = jv_object()};
 	struct docker_state *st = docker_state(call);
-	const char *given = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	const char *given = docker_whole(call, st->name);
 	struct docker_reference ref = docker_reference_with_tag(call, given, "path");
 
 	st->asked = jv_object();

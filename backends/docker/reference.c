@@ -129,7 +129,7 @@ const char *docker_registry_of(struct backend_call *call, struct span name)
 	if (!span_cut(&rest, '/', &head) || !names_registry(head) ||
 	    span_is(head, "index.docker.io"))
 		return "docker.io";
-	return docker_cut(call, head);
+	return docker_whole(call, head);
 }
 
 static const char *full_name(struct arena *a, struct span given)

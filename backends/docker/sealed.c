@@ -86,8 +86,7 @@ static void seal_labels(struct docker_reading *r)
 
 	for (size_t i = 0; labels && labels->kind == JV_OBJECT && i < labels->count; i++)
 		if (!docker_skips_label(r, labels->members[i].key))
-			seal_tree(r, "sealed.labels",
-				  docker_text(r->call, "%.*s", SPAN_FMT(labels->members[i].key)),
+			seal_tree(r, "sealed.labels", docker_whole(r->call, labels->members[i].key),
 				  &labels->members[i].value);
 }
 
@@ -263,6 +262,6 @@ void docker_read_sealed(struct docker_reading *r)
 	seal_map(r, "sealed.settings", "LogConfig", jv_path(r->host, "LogConfig.Config"));
 	for (size_t i = 0;
 	     r->networking && r->networking->kind == JV_OBJECT && i < r->networking->count; i++)
-		docker_seal_endpoint(r, docker_cut(r->call, r->networking->members[i].key),
+		docker_seal_endpoint(r, docker_whole(r->call, r->networking->members[i].key),
 				     &r->networking->members[i].value);
 }

@@ -268,7 +268,7 @@ static bool take_present(struct docker *d, struct backend_call *call, struct spa
 {
 	const struct lookup *answer =
 		docker_ask(call, docker_target(call, "/containers/", name, "/json"), "containers",
-			   docker_text(call, "%.*s", SPAN_FMT(name)));
+			   docker_whole(call, name));
 	struct parting p = {.d = d, .call = call, .doc = answer ? &answer->body : NULL};
 	struct docker_thing thing;
 	struct jv before;
@@ -328,7 +328,7 @@ bool docker_find_replaced(struct docker *d, struct backend_call *call)
 	if (name.len && *name.at == '/')
 		name = span_skip(name, 1);
 	if (name.len && call->replaces.kind == JV_NULL &&
-	    !take_remembered(call, docker_text(call, "%.*s", SPAN_FMT(name))))
+	    !take_remembered(call, docker_whole(call, name)))
 		return false;
 	if (name.len && call->replaces.kind == JV_NULL && !take_present(d, call, name, "name"))
 		return false;

@@ -5,7 +5,7 @@
 static const struct lookup *ask_volume(struct backend_call *call, struct span name)
 {
 	return docker_ask(call, docker_target(call, "/volumes/", name, ""), "volumes",
-			  docker_text(call, "%.*s", SPAN_FMT(name)));
+			  docker_whole(call, name));
 }
 
 void docker_step_volume(struct docker *d, struct backend_call *call)
@@ -30,7 +30,7 @@ void docker_step_volume(struct docker *d, struct backend_call *call)
 	if (!docker_admit(call, &thing, missing))
 		return;
 	docker_object(call, &thing);
-	st->target = docker_text(call, "%.*s", SPAN_FMT(st->name));
+	st->target = docker_whole(call, st->name);
 }
 
 /* Of a volume by that name the engine would hand out what is there already. */
@@ -53,7 +53,7 @@ static void say_names(struct docker_reading *r, const struct jv *map, const char
 	struct jv *list = docker_fact_list(r, fact);
 
 	for (size_t i = 0; map && map->kind == JV_OBJECT && i < map->count; i++)
-		jv_push(r->call->arena, list, jv_string(docker_cut(r->call, map->members[i].key)));
+		jv_push(r->call->arena, list, jv_string(docker_word(r->call, map->members[i].key)));
 }
 
 void docker_say_labels(struct docker_reading *r, const struct jv *labels)
@@ -61,7 +61,7 @@ void docker_say_labels(struct docker_reading *r, const struct jv *labels)
 	struct jv *list = docker_fact_list(r, "labels");
 
 	for (size_t i = 0; labels && labels->kind == JV_OBJECT && i < labels->count; i++) {
-		const char *name = docker_cut(r->call, labels->members[i].key);
+		const char *name = docker_word(r->call, labels->members[i].key);
 		struct jv *entry = jv_push(r->call->arena, list, jv_object());
 
 		jv_set(r->call->arena, entry, "name", jv_string(name));

@@ -151,7 +151,7 @@ static void read_identity(struct docker_reading *r)
 	}
 	if (name.len && !r->made)
 		docker_fact(r, "name",
-			    jv_string(docker_cut(r->call, span_skip(name, *name.at == '/'))));
+			    jv_string(docker_whole(r->call, span_skip(name, *name.at == '/'))));
 }
 
 bool docker_read_workload(struct docker_reading *r)
