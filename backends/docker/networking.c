@@ -341,6 +341,8 @@ void docker_read_network(struct docker_reading *r)
 	const char *mode = joins ? "container" : docker_network_name(r->call, given);
 
 	docker_fact(r, "network.mode", jv_string(mode));
+	if (!joins && is_mine(r->call, given))
+		docker_fact(r, "network.mine", jv_bool(true));
 	docker_fact(r, "network.given", jv_bool(*given && strcmp(given, "default") != 0));
 	if (joins)
 		add_namespace(r, "network", given, "HostConfig.NetworkMode");

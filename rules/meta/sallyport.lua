@@ -77,7 +77,7 @@
 ---| "volume.remove" # Delete a volume.
 ---| "volume.update" # Change a cluster volume.
 ---| "volume.prune" # Delete all unused volumes.
----| "plugin.read" # List or show engine plugins.
+---| "plugin.read" # List or show engine plugins, with their settings.
 ---| "plugin.change" # Install or change engine plugins, which run as root on the host.
 ---| "swarm" # Swarm: nodes, services, tasks, secrets, configs.
 ---| "libpod" # Podman's own API, which this adapter does not read.
@@ -259,7 +259,7 @@
 ---@field movable_mounts? boolean Host paths may be mounted although a user other than root can put a link in their place, and so lead the engine to any path of the host; false by default.
 ---@field own_socket? boolean Where a container is to get the engine's socket it gets the gate's own instead, on which it is this very caller; the configuration says which: own_socket. False by default.
 ---@field egress? string[] {} means none: only the network 'none' is then granted. Names and ports cannot be enforced yet and do not load.
----@field networks? string[] Networks that may be used, by name; 'none' always may.
+---@field networks? string[] Networks that may be used, by name (globs), or '{own}': those that the caller has made; 'none' always may.
 ---@field ports? string[] Host addresses on which ports may be published.
 ---@field capabilities? string[] Capabilities that may be added.
 ---@field users? "nonroot"|"any" "nonroot" (default) or "any".
@@ -525,6 +525,7 @@
 
 ---@class Fact.workload.network
 ---@field mode? string none, default, host, container, or the network's name.
+---@field mine? boolean True if that network is the caller's own; absent otherwise.
 ---@field given? boolean Whether the request named it.
 ---@field endpoints? Fact.workload.network.endpoints[]
 ---@field ports? Fact.workload.network.ports[]

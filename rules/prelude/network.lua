@@ -3,13 +3,20 @@
 -- A network stands for all that can be reached through it, so each must be
 -- named by the profile.  `none` reaches nothing and needs no grant.  The
 -- engine's default network has a way out to everywhere; a profile grants it as
--- "default" or "bridge".
+-- "default" or "bridge".  "{own}", which no network can be called, grants those
+-- that the caller has made, whatever they are called: names can be chosen to fit a
+-- pattern, and a pattern fits the networks of others.
 
-local function is_granted(granted, name)
+local function is_granted(granted, name, mine)
 	if name == "none" then return true end
 	if name == "host" then return false end -- not even by "*"
 	if name == "default" or name == "bridge" then
 		return glob(granted.networks, "default") or glob(granted.networks, "bridge")
+	end
+	if mine == true then
+		for entry in each(granted.networks) do
+			if entry == "{own}" then return true end
+		end
 	end
 	return glob(granted.networks, name)
 end
@@ -41,7 +48,7 @@ check "network" {
 		if get(req.workload, "opaque") then return end -- see build.lua
 		local network = get(req.workload, "network")
 		for point in each(get(network, "endpoints")) do
-			if not is_granted(granted, point.name or "?") then
+			if not is_granted(granted, point.name or "?", point.mine) then
 				refuse("network", { field = point.field, value = point.name,
 					hint = hint(granted) })
 			end
@@ -61,7 +68,7 @@ check "network" {
 		local mode = get(network, "mode")
 		-- Whose container it is that is joined: see namespaces.lua.
 		if mode == "container" and joins_a_container(req.workload) then return end
-		if mode and not is_granted(granted, mode) then
+		if mode and not is_granted(granted, mode, get(network, "mine")) then
 			refuse("network", { field = "network.mode", value = mode, hint = hint(granted) })
 		end
 	end,

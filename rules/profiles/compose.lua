@@ -14,10 +14,11 @@ return profile "compose" {
 		"network.use", "volume.use",
 	},
 
-	-- A project's network is called PROJECT_default or PROJECT_NAME.  Networks
-	-- that it makes have a way out because "default" is granted; without it they
-	-- must say internal: true.
-	networks = { "default", "*_*" },
+	-- The networks that its projects make, whatever they are called: a pattern such
+	-- as "*_*" would fit other people's projects, too.  Those of `external: true`
+	-- are named here by you.  What it makes has a way out because "default" is
+	-- granted; without it networks must say internal: true.
+	networks = { "default", "{own}" },
 	ports = { "127.0.0.1" },
 	users = "any",
 	restart = { "always", "unless-stopped", "on-failure" },

@@ -42,4 +42,9 @@ test "devices" {
 }
 test "cap_add" { request = service { CapAdd = { "SYS_ADMIN" } }, reason = "capability" }
 test "another one's project" { request = { "POST", "/containers/hers/stop" }, reason = "owner" }
+test "to run in its network" { request = service { NetworkMode = "hers_default" }, reason = "network" }
+test "to be on its network as well" {
+	request = { "POST", "/networks/hers_default/connect", { Container = "mine" } }, reason = "network",
+}
+test "settings of plugins" { request = { "GET", "/plugins" }, reason = "operation" }
 test "and its network" { request = { "DELETE", "/networks/hers_default" }, reason = "owner" }

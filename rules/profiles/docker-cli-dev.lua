@@ -20,7 +20,7 @@ return profile "docker-cli-dev" {
 	mounts = { { "/home/{identity.name}/src", "ro" } },
 	users = "any",
 
-	networks = { "default", "dev-*" },
+	networks = { "default", "{own}" },            -- and whatever docker network create made
 	ports = { "127.0.0.1" },                      -- for the developer, not for the office
 	healthchecks = true,
 	labels = { "dev.**" },

@@ -6,8 +6,8 @@
 return profile "docker-cli-read" {
 	doc = "Looking around with Docker's command line; nothing can be changed or read out.",
 
-	-- By name, and not the class "read": that holds plugin.read as well, and
-	-- plugins keep credentials in their settings.
+	-- By name, and not the class "read": that holds container.changes as well, and
+	-- whatever a later version adds to it.
 	operations = {
 		"system.ping", "system.version", "system.info", "system.events", "system.df",
 		"container.list", "container.inspect", "container.stats", "container.top",

@@ -25,7 +25,7 @@ return profile "github-runner" {
 	users = "any",
 	own_socket = true,
 
-	networks = { "default", "github_network_*" },
+	networks = { "default", "{own}" },            -- it makes one a job
 	ports = { "127.0.0.1" },                      -- of service containers
 	healthchecks = true,                          -- services come with one
 	labels = { "??????" },                        -- the runner's own: six digits of a hash

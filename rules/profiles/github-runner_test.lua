@@ -16,7 +16,7 @@ for _, r in ipairs {
 } do
 	test("the runner asks " .. r[1] .. " " .. r[2]:split("?")[1]:sub(1, 40)) { request = r, expect = "allow" }
 end
-local job = { "run", "-l", "a1b2c3", "--network", "github_network_0f", "-v", "/home/runner/_work:/__w",
+local job = { "run", "-l", "a1b2c3", "--network", "mine_default", "-v", "/home/runner/_work:/__w",
 	"-v", "/home/runner/externals:/__e:ro", "--entrypoint", "tail" }
 local function with(...)
 	local words = {}

@@ -22,7 +22,7 @@ return profile "gitlab-runner" {
 	mounts = {},
 	users = "any",                                -- the helper runs as root
 
-	networks = { "default", "runner-*" },         -- FF_NETWORK_PER_BUILD makes one a job
+	networks = { "default", "{own}" },            -- FF_NETWORK_PER_BUILD makes one a job
 	healthchecks = true,
 	labels = { "com.gitlab.gitlab-runner.**" },
 	limits = { memory = "8GiB", pids = 4096 },

@@ -5,7 +5,7 @@ defaults { profile = "gitlab-runner", identity = { name = "me", owner = "me" }, 
 local job = { ["com.gitlab.gitlab-runner.job.id"] = "7", ["com.gitlab.gitlab-runner.managed"] = "true" }
 local function build(image, host)
 	local body = { Image = image, Labels = job, Cmd = { "sh" }, OpenStdin = true, AttachStdin = true,
-		HostConfig = { NetworkMode = "runner-7", Binds = { "runner-cache-7:/cache", "runner-build-7:/builds" } } }
+		HostConfig = { NetworkMode = "mine_default", Binds = { "runner-cache-7:/cache", "runner-build-7:/builds" } } }
 	for name, value in pairs(host or {}) do body.HostConfig[name] = value end
 	return { "POST", "/v1.41/containers/create?name=runner-7-build", body }
 end

@@ -16,8 +16,7 @@ return profile "testcontainers" {
 	images       = { "docker.io/testcontainers/ryuk:*", "docker.io/library/*" },
 	mounts       = {},
 	own_socket   = true,
-	-- Networks of tests are called by twelve hex digits (node) or a UUID (Java).
-	networks     = { "default", "????????????", "????????-????-????-????-????????????" },
+	networks     = { "default", "{own}" },  -- those that the tests make, and nobody else's
 	ports        = { "*" },  -- any port of the host, on all its addresses
 	users        = "any",
 	labels       = { "org.testcontainers**" },

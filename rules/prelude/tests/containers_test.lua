@@ -1387,3 +1387,21 @@ test "something else in its place" {
 test "one that others can move" {
 	profile = "socket", facts = socket { control = "own", movable = true }, reason = "bind_movable",
 }
+
+-- Copies into a container, which then runs what it was given: it is judged as if it were to be started.
+
+for _, case in ipairs {
+	{ "a copy into a container with a read-only bind", { mounts = { {
+		kind = "bind", source = "/srv/ws/a", read_only = true, options = {},
+		host = { kind = "directory", real = "/srv/ws/a", links = 0 },
+	} } } },
+	{ "a copy into a privileged container", { mounts = {}, privileged = true }, "privileged" },
+	{ "a copy into one with the host's processes", { mounts = {}, namespaces = { { name = "pid", mode = "host" } } }, "namespace" },
+	{ "a copy into one with a device", { mounts = {}, devices = { { value = "/dev/sda" } } }, "device" },
+} do
+	test(case[1]) {
+		facts = { operation = "container.archive.put", workload = case[2] },
+		expect = case[3] and "deny" or "allow",
+		reason = case[3],
+	}
+end

@@ -127,7 +127,6 @@ test "export is closed" { facts = { operation = "container.export" }, reason = "
 
 for _, case in ipairs({
 	{ "a copy into a writable bind", "container.archive.put", false, "bind" },
-	{ "a copy into a read-only bind", "container.archive.put", true, nil },
 	{ "a copy out of a writable bind", "container.archive.get", false, nil },
 }) do
 	test(case[1]) {

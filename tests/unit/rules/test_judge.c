@@ -103,7 +103,7 @@ static void grants_come_from_a_table(void **state)
 		"\"read\", \"launch\", \"exec\", \"container.attach\", "
 		"\"lifecycle\", \"data-in\", "
 		"\"data-out\", \"policy\", \"host\" } }, profile \"named\" { "
-		"operations = { \"image.build\", \"system.session\" } } }");
+		"operations = { \"image.build\", \"system.session\", \"plugin.read\" } } }");
 	static const struct {
 		enum operation op;
 		enum grant want;
@@ -131,7 +131,8 @@ static void grants_come_from_a_table(void **state)
 		CHECK_INT(operation_name((enum operation)op), GRANT_NONE,
 			  profile_grant(none, (enum operation)op));
 	for (int op = 1; op < OP_COUNT; op++) {
-		bool named = op == OP_IMAGE_BUILD || op == OP_SYSTEM_SESSION;
+		bool named =
+			op == OP_IMAGE_BUILD || op == OP_SYSTEM_SESSION || op == OP_PLUGIN_READ;
 
 		CHECK_INT(operation_name((enum operation)op), named,
 			  profile_grant(engine_profile(eng, "classes"), (enum operation)op) ==
