@@ -23,7 +23,7 @@
 #define TYPE_MOUNTS     "{ [1]: string, [2]: \"ro\"|\"rw\" }[]"
 #define TYPE_EGRESS     "string[]"
 #define TYPE_USERS      "\"nonroot\"|\"any\""
-#define TYPE_LIMITS     "{ memory?: string|integer, cpus?: number, pids?: integer, lifetime?: string }"
+#define TYPE_LIMITS     "{ memory?: string|integer, cpus?: number, pids?: integer, container_pids?: integer, lifetime?: string }"
 #define TYPE_QUOTA      "table<string, string|number>"
 #define TYPE_RATE       "table<OperationWord, string>"
 #define TYPE_OPERATIONS "OperationWord[]"

@@ -22,7 +22,7 @@ static const char *const known[] = {
 	"workload",
 	"update.within.fresh.privileged.changes.moves.from.to",
 	"isolation.min.runtimes.attested",
-	"limits.memory.nano_cpus.pids",
+	"limits.memory.nano_cpus.pids.build_pids",
 #define QUOTA(id, setting, fact, unit, of, doc) fact,
 #include "rules/quota.def"
 #undef QUOTA

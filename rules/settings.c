@@ -374,6 +374,25 @@ static int check_cpus(struct checking *c, const struct jv *v, struct jv *ret)
 	return 0;
 }
 
+/*
+ * `pids` also bounds the steps of builds, which the classic builder cannot do, so that none runs;
+ * `container_pids` does not.
+ */
+static int check_pids(struct checking *c, const struct jv *limits, const struct jv *v,
+		      struct jv *out)
+{
+	bool both = jv_get(limits, "pids") != NULL;
+
+	if (both && jv_get(limits, "container_pids"))
+		return err_set(c->err, ERR_CONFIG, "pids and container_pids exclude each other");
+	if (v->kind != JV_INT || v->i < 1 || v->i > 4194304)
+		return settings_wrong(c, "a number of processes from 1 to 4194304", v);
+	jv_set(c->arena, out, "pids", *v);
+	if (both)
+		jv_set(c->arena, out, "build_pids", *v);
+	return 0;
+}
+
 static int check_limits(struct checking *c, struct jv *v)
 {
 	struct jv out = jv_object();
@@ -392,20 +411,19 @@ static int check_limits(struct checking *c, struct jv *v)
 		} else if (strcmp(name, "cpus") == 0) {
 			bad = check_cpus(c, value, &result);
 			name = "nano_cpus";
-		} else if (strcmp(name, "pids") == 0) {
-			result = *value;
-			if (value->kind != JV_INT || value->i < 1 || value->i > 4194304)
-				bad = settings_wrong(c, "a number of processes from 1 to 4194304",
-						     value);
+		} else if (strcmp(name, "pids") == 0 || strcmp(name, "container_pids") == 0) {
+			bad = check_pids(c, v, value, &out);
+			name = NULL;
 		} else if (strcmp(name, "lifetime") == 0) {
 			bad = err_set(c->err, ERR_CONFIG,
 				      "this version cannot enforce it yet; leave it out");
 		} else {
-			return unknown_member(c, "memory cpus pids", v);
+			return unknown_member(c, "memory cpus pids container_pids", v);
 		}
 		if (bad)
 			return err_wrap(c->err, "%s", v->members[i].key.at);
-		jv_set(c->arena, &out, name, result);
+		if (name)
+			jv_set(c->arena, &out, name, result);
 	}
 	*v = out;
 	return 0;

@@ -263,7 +263,7 @@
 ---@field ports? string[] Host addresses on which ports may be published.
 ---@field capabilities? string[] Capabilities that may be added.
 ---@field users? "nonroot"|"any" "nonroot" (default) or "any".
----@field limits? { memory?: string|integer, cpus?: number, pids?: integer, lifetime?: string } { memory = "2GiB", cpus = 2, pids = 256 }: the most a container may have.
+---@field limits? { memory?: string|integer, cpus?: number, pids?: integer, container_pids?: integer, lifetime?: string } { memory = "2GiB", cpus = 2, pids = 256 }: the most a container may have. The steps of classic builds are bound by them as well, and cannot be by pids: where builds are granted say container_pids = 256 instead, which leaves steps of builds without that limit.
 ---@field quota? table<string, string|number> { containers = 5, memory = "6GiB", cpus = 4, pids = 1024, volume_count = 8, volumes = "50GiB", images = "20GiB" }: the most that one owner may have in sum on an engine. The first four are of what runs; a create is refused, too, where no start could follow. rules/quota.def says how each is counted.
 ---@field rate? table<OperationWord, string> { launch = "20/min", exec = "10/s" }: how often one caller may do what an operation, class or group of operations.def names; units are s, min, h and day. What the rules refuse does not count. All at once is fine; more gets 429 with Retry-After. Only under mode "enforce".
 ---@field operations? OperationWord[] What may be asked for: operations, classes or groups of operations.def. image.build and system.session are granted by their names alone, not by their classes.

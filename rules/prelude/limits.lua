@@ -19,16 +19,18 @@ check "limits" {
 			return
 		end
 		local idle = get(req.workload, "build.runs") == false or get(req.workload, "opaque") ~= nil
+		local building = req.operation.name == "image.build"
 		local function bound(name, unit)
 			local top, asked = most[name], limits[name]
+			if name == "pids" and building then top = most.build_pids end
 			if not top or (idle and asked == nil) then return end
 			local most_here = top
 			if name == "nano_cpus" then
 				most_here = top % 1000000000 == 0 and top // 1000000000 or top / 1000000000
 			end
 			local hint = "Ask for at most " .. most_here .. " " .. unit .. "."
-			if name == "pids" and req.operation.name == "image.build" then
-				hint = "The classic builder cannot limit them: build under a profile without limits.pids."
+			if name == "pids" and building then
+				hint = "The classic builder cannot limit them: build under a profile that says container_pids instead of pids."
 			end
 			if asked == nil then
 				refuse("limits", { field = "limits." .. name, hint = hint,

@@ -25,8 +25,8 @@ return profile "devcontainer" {
 	networks = { "default" },
 	ports = { "127.0.0.1" },
 	labels = { "devcontainer.**", "vsch.**" },
-	-- No pids: the classic builder cannot limit them, so that with pids no Dockerfile
-	-- with a RUN would be built.  Without image.build above, pids = 4096 belongs here.
-	limits = { memory = "8GiB" },
+	-- Of containers alone: the classic builder cannot limit the processes of a RUN, and
+	-- under `pids` none would be built.  Without image.build above say pids = 4096.
+	limits = { memory = "8GiB", container_pids = 4096 },
 	harden = true,
 }

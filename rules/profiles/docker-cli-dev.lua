@@ -24,8 +24,8 @@ return profile "docker-cli-dev" {
 	ports = { "127.0.0.1" },                      -- for the developer, not for the office
 	healthchecks = true,
 	labels = { "dev.**" },
-	-- No pids: the classic builder cannot limit them, so that with pids no Dockerfile
-	-- with a RUN would be built.  Without image.build above, pids = 2048 belongs here.
-	limits = { memory = "4GiB", cpus = 4 },
+	-- Of containers alone: the classic builder cannot limit the processes of a RUN, and
+	-- under `pids` none would be built.  Without image.build above say pids = 2048.
+	limits = { memory = "4GiB", cpus = 4, container_pids = 2048 },
 	harden = true,
 }

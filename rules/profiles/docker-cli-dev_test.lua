@@ -32,3 +32,6 @@ test "no privileged mode" { docker = { "run", "--privileged", "alpine:3.20" }, r
 test "no other registry" { docker = { "run", "reg.example/miner" }, reason = "image" }
 test "nothing that lives on" { docker = { "run", "--restart", "always", "nginx:1.27" }, reason = "restart" }
 test "no pushing" { request = { "POST", "/images/nginx:1.27/push" } }
+test "no more processes than one container may have" {
+	docker = { "run", "--pids-limit", "4096", "alpine:3.20" }, reason = "limits", field = "HostConfig.PidsLimit",
+}

@@ -5,6 +5,16 @@ return {
 		doc = "Builds from the team's images.",
 		images = { "reg.example/team/*" }, operations = { "image.build" },
 	},
+	profile "bounded" {
+		doc = "Builds, and would bound the processes of their steps, which no builder does.",
+		images = { "reg.example/team/*" }, operations = { "image.build" }, local_images = { "reg.example/team/*" },
+		isolation = { min = "process" }, users = "any", limits = { pids = 100 },
+	},
+	profile "bounded-containers" {
+		doc = "Bounds the processes of containers alone.",
+		images = { "reg.example/team/*" }, operations = { "image.build", "container.run" },
+		isolation = { min = "process" }, users = "any", limits = { container_pids = 100 },
+	},
 	profile "loader" {
 		doc = "Loads images that others run.",
 		images = { "reg.example/team/*" }, operations = { "image.load" },

@@ -57,3 +57,11 @@ test "BuildKit, which would reach a network that is not granted" {
 	profile = "opaque-closed", facts = { operation = "system.session", workload = { opaque = "buildkit" } },
 	reason = "buildkit",
 }
+
+-- The classic builder cannot bound the processes of its steps.
+test "steps without a limit of processes" {
+	profile = "bounded", facts = build { runs = true }, reason = "limits", field = "limits.pids",
+}
+test "the same, where containers alone have one" {
+	profile = "bounded-containers", facts = build { runs = true }, expect = "allow",
+}
