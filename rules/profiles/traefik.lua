@@ -1,8 +1,10 @@
 -- traefik.lua - Traefik, which reads labels of containers and routes to them.
 --
 -- It asks for five things and changes nothing.  Whoever takes Traefik over, a
--- program that the whole internet talks to, learns from this socket the names,
--- labels and addresses of what it routes to, and nothing else.
+-- program that the whole internet talks to, learns from this socket what the engine
+-- shows of the containers that it routes to (names, labels, addresses, commands,
+-- settings, but neither environments nor mounts), when they start and end, and the
+-- engine's version; of other containers nothing.
 
 return profile "traefik" {
 	doc = "Traefik's Docker provider: events, the list of containers, and each of them.",
