@@ -43,6 +43,20 @@ static void errors_are_wrapped_and_cut(void **state)
 	CHECK_INT("cut", ERR_MSG_MAX - 1, strlen(err.msg));
 }
 
+static void errors_are_one_plain_line(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	err_set(&err, ERR_INPUT, "operations: \"%s\" is unknown", "\tread\n\x1b[2J\x7f");
+	CHECK_STR("set", "operations: \"?read??[2J?\" is unknown", err.msg);
+	err_wrap(&err, "%s", "a\nb");
+	CHECK_STR("wrapped", "a?b: operations: \"?read??[2J?\" is unknown", err.msg);
+	errno = ENOENT;
+	err_sys(&err, "open %s", "x\ry");
+	CHECK_STR("of the system", "open x?y: No such file or directory", err.msg);
+}
+
 static void arenas_are_capped_and_reused(void **state)
 {
 	struct arena *a = arena_create(1000);
@@ -345,6 +359,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_are_read),
 		cmocka_unit_test(errors_are_wrapped_and_cut),
+		cmocka_unit_test(errors_are_one_plain_line),
 		cmocka_unit_test(arenas_are_capped_and_reused),
 		cmocka_unit_test(buffers_are_queues_with_a_cap),
 		cmocka_unit_test(frames_survive_any_chunking),

@@ -494,7 +494,7 @@ static const struct {
 	 ":1: log: dir must be an absolute path without '..', '.', '//' or a '/' at its "
 	 "end, not \"log\""},
 	{"a control byte", ALL "," NAMED("identity", "x", "7", "\"uid\":1,\"profile\":\"a\\nb\""),
-	 ":7: identity \"x\": profile must be a text of one line, not \"a\nb\""},
+	 ":7: identity \"x\": profile must be a text of one line, not \"a?b\""},
 	{"a list for a table", ALL ",{\"word\":\"limits\",\"line\":9,\"value\":[1]}",
 	 ":9: limits: takes a table of keys, such as { key = value }"},
 	{"an empty table", ALL ",{\"word\":\"limits\",\"line\":9,\"value\":[]}", ""},
