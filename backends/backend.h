@@ -129,6 +129,7 @@ struct lookup {
 	const char *table;  /* "info", "version", "images", "containers", "volumes", "networks",
 			       "execs", "files", "updates" */
 	const char *key;    /* "" for info and version */
+	bool later;         /* asked with the next tick: what it is about takes its time */
 
 	bool answered;
 	int status;     /* HTTP status; PATH, PROCESS: 200; 0: no answer (unreachable, timed out, or
@@ -140,8 +141,9 @@ struct lookup {
 
 #define SEAL_KEY_BYTES 32
 
-#define LOOKUPS_MAX 64 /* in one step */
-#define STEPS_MAX   8  /* times step() may ask */
+#define LOOKUPS_MAX     64 /* in one step */
+#define STEPS_MAX       8  /* times step() may ask */
+#define CHECK_STEPS_MAX 48 /* ... and check(), which waits for what is about to begin or end */
 
 enum step {
 	STEP_REFUSED = 0, /* call->refused says why */

@@ -632,7 +632,7 @@ void exchange_tick(struct exchange *x, uint64_t now_ms)
 		asking_tick(x, now_ms);
 		return;
 	}
-	if (!x->deadline_ms || now_ms < x->deadline_ms)
+	if (lookup_tick(x) || !x->deadline_ms || now_ms < x->deadline_ms)
 		return;
 	x->deadline_ms = 0;
 	switch (x->state) {

@@ -302,7 +302,7 @@ void forward_check(struct exchange *x)
 		answer_filtered(x);
 		break;
 	case STEP_LOOKUP:
-		if (++x->steps > 2 * STEPS_MAX) {
+		if (++x->steps > CHECK_STEPS_MAX) {
 			undo(x);
 			break;
 		}

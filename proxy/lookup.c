@@ -45,7 +45,7 @@ static void answered(struct lookup_run *run, int status)
 		upcall_release(run->up);
 	run->up = NULL;
 	run->ticket = 0;
-	run->waits = false;
+	run->waits = run->later = false;
 	x->runs_open--;
 }
 
@@ -190,10 +190,33 @@ void lookup_start(struct exchange *x)
 		*run = (struct lookup_run){.x = x, .lookup = &x->call.lookups[i]};
 		buf_init(&run->body, LOOKUP_REPLY_MAX);
 		x->runs_open++;
+		run->later = run->lookup->later && !check_facts(x->worker);
+		if (!run->later)
+			start_one(x, run);
+	}
+	if (--x->runs_open == 0)
+		go_on(x);
+}
+
+bool lookup_tick(struct exchange *x)
+{
+	bool started = false;
+
+	if (!x->runs_open)
+		return false;
+	x->runs_open++; /* held, as above */
+	for (size_t i = 0; i < x->call.lookup_count; i++) {
+		struct lookup_run *run = &x->runs[i];
+
+		if (x->call.lookups[i].answered || !run->later)
+			continue;
+		run->later = false;
+		started = true;
 		start_one(x, run);
 	}
 	if (--x->runs_open == 0)
 		go_on(x);
+	return started;
 }
 
 void lookup_abandon(struct exchange *x)
@@ -205,7 +228,7 @@ void lookup_abandon(struct exchange *x)
 			upcall_release(run->up);
 		run->up = NULL;
 		run->ticket = 0;
-		run->waits = false;
+		run->waits = run->later = false;
 		buf_fini(&run->body);
 	}
 	x->runs_open = 0;

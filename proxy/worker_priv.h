@@ -142,6 +142,7 @@ struct lookup_run {
 	struct buf body;
 	uint64_t ticket; /* of a question to the resolver */
 	bool waits;      /* it was not sent yet: see questions.c */
+	bool later;      /* it is asked with the next tick */
 };
 
 /* A question that the resolver has and did not answer yet. */
@@ -465,6 +466,7 @@ void intake_flush(struct exchange *x);                     /* sends what is ther
 
 /* lookup.c */
 void lookup_start(struct exchange *x);
+bool lookup_tick(struct exchange *x); /* true if something was asked: it may be over by then */
 void lookup_abandon(struct exchange *x);
 void lookup_path_answer(struct worker *w);
 void lookup_resolver_lost(struct worker *w);

@@ -12,8 +12,14 @@
 
 #include <string.h>
 
-#define ROUNDS_MAX 3 /* a process that ends while it is looked at */
-#define WAITS_MAX  5 /* a runtime that has not handed over yet */
+/*
+ * A process that has ended, while the engine does not know it yet; and a runtime that
+ * has not handed over yet.  Most are over at once; on a busy host they take their time.
+ */
+#define ROUNDS_AT_ONCE 2
+#define ROUNDS_MAX     10
+#define WAITS_AT_ONCE  5
+#define WAITS_MAX      9
 
 /* --- lists --- */
 
@@ -381,6 +387,7 @@ static enum step ask_pid(struct backend_call *call)
 		.target = docker_target(call, "/containers/", span_of(call->object.id), "/json"),
 		.table = "containers",
 		.key = call->object.id,
+		.later = a->rounds > ROUNDS_AT_ONCE,
 	};
 	const struct lookup *answer = docker_ask_anew(call, &question, &a->inspects);
 	int64_t pid;
@@ -413,7 +420,8 @@ static enum step look(struct backend_call *call)
 	const struct lookup question = {.kind = LOOKUP_PROCESS,
 					.target = a->question,
 					.table = "processes",
-					.key = call->object.id};
+					.key = call->object.id,
+					.later = a->waits > WAITS_AT_ONCE};
 	const struct lookup *answer = docker_ask_anew(call, &question, &a->looks);
 	const char *state;
 

@@ -42,7 +42,7 @@ def is_stopped(world, ident, cause, why, level):
     want("finding", (found["cause"], found["outcome"]["status"], found["reason"],
                      found["actor"]["owner"]), (cause, "stop", "runtime", "staying"))
     want("why", found["text"], 'it was made with the isolation "kernel", and ' + why)
-    want("seen", found["attestation"]["level"], level)
+    want(f"seen {found}", found["attestation"]["level"], level)
     want("kill", outcome(world, ident, "container.kill")["outcome"]["status"], "ok")
     want("update", outcome(world, ident, "container.update")["outcome"]["status"], "ok")
     shown = json.loads(world.direct("inspect", ident).want().out)[0]

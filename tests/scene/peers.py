@@ -761,12 +761,15 @@ class Upstream(Peer):
         self.do_finish([], statement)
 
     def do_running(self, args, _):
-        """running NAME [as=plain|ended]: from now on inspect says so, with the pid of a process that
-        the scene made: an ordinary one of ours, or one that is over"""
+        """running NAME [as=plain|ended|late]: from now on inspect says so, with the pid of a process that
+        the scene made: an ordinary one of ours, or one that is over; late: the engine knows a second later"""
         options = dict(word.split("=", 1) for word in joined(args[1:]))
         pid = self.made_process(options["as"]) if "as" in options else 0
         self.model.containers[engine.long_id(args[0])]["State"].update(
             Running=True, Status="running", Pid=pid)
+        if options.get("as") == "late":
+            threading.Timer(1, self.model.containers[engine.long_id(args[0])]["State"].update, (),
+                            {"Running": False, "Status": "exited", "Pid": 0}).start()
 
     def made_process(self, kind):
         process = subprocess.Popen(["sleep", str(PATIENCE * 4)] if kind == "plain" else ["true"],
