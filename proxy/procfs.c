@@ -157,6 +157,17 @@ bool procfs_status(struct span text, struct procfs_status *ret)
 
 /* --- stat --- */
 
+#define EXITING 4 /* PF_EXITING of the kernel's include/linux/sched.h */
+
+static bool has_ended(int field, struct span word)
+{
+	uint64_t flags;
+
+	if (field == 3)
+		return span_is(word, "Z") || span_is(word, "X");
+	return field == 9 && (!number(word, 10, &flags) || flags & EXITING);
+}
+
 /* Behind the name, which may hold ") S 1": the last parenthesis ends it. */
 bool procfs_start_time(struct span text, uint64_t *ret)
 {
@@ -167,8 +178,7 @@ bool procfs_start_time(struct span text, uint64_t *ret)
 		return false;
 	rest = span_skip(text, (size_t)(end - text.at) + 1);
 	for (int field = 3; field <= 22; field++)
-		if (!next_word(&rest, &word) ||
-		    (field == 3 && (span_is(word, "Z") || span_is(word, "X"))))
+		if (!next_word(&rest, &word) || has_ended(field, word))
 			return false;
 	return number(word, 10, ret);
 }

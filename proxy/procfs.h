@@ -30,7 +30,8 @@ bool procfs_status(struct span text, struct procfs_status *ret);
 
 /*
  * Start time in clock ticks since boot, of /proc/PID/stat, whatever the program's
- * name holds.  False also for a process that has ended and was not reaped yet.
+ * name holds.  False also for a process that has ended and was not reaped yet, and for
+ * one that is ending: it has left its control group and namespaces already.
  */
 bool procfs_start_time(struct span text, uint64_t *ret);
 

@@ -105,7 +105,8 @@ def test_short_lived_containers_are_no_error(world):
     """A container that is over before anybody could look is not held against its caller."""
     for listener in ("attested-runc", "attested-runsc"):
         ident = make(world, listener, {"Image": APP, "Cmd": ["true"], "HostConfig": {}})
-        want("start", start(world, listener, ident)[0], 204)
+        status, answer = start(world, listener, ident)
+        want(f"start under {listener} {answer}", status, 204)
         seen = attestation_of(world, listener, ident)["attestation"]
         if seen["state"] not in ("seen", "ended"):
             raise Trouble(f"state {seen}")

@@ -65,16 +65,21 @@ static void a_start_time_is_found_behind_any_name(void **state)
 		bool fine;
 		uint64_t want;
 	} rows[] = {
-		{"plain", "42 (sleep) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 20\n",
-		 true, 1234},
-		{"a name that looks like more",
-		 "42 (a) S 1 1 1 1) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 20\n", true,
+		{"plain",
+		 "42 (sleep) S 1 2 3 4 5 4194304 7 8 9 10 11 12 13 14 15 16 17 18 1234 20\n", true,
 		 1234},
-		{"ended", "42 (sleep) Z 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 1234 20\n",
-		 false, 0},
+		{"a name that looks like more",
+		 "42 (a) S 1 1 1 1) S 1 2 3 4 5 4194304 7 8 9 10 11 12 13 14 15 16 17 18 1234 20\n",
+		 true, 1234},
+		{"ended",
+		 "42 (sleep) Z 1 2 3 4 5 4194304 7 8 9 10 11 12 13 14 15 16 17 18 1234 20\n", false,
+		 0},
+		{"ending",
+		 "42 (sleep) R 1 2 3 4 5 4194308 7 8 9 10 11 12 13 14 15 16 17 18 1234 20\n", false,
+		 0},
 		{"cut off", "42 (sleep) S 1 2 3 4 5\n", false, 0},
 		{"no name", "42 sleep S 1 2 3\n", false, 0},
-		{"no number", "42 (s) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 -1 20\n",
+		{"no number", "42 (s) S 1 2 3 4 5 4194304 7 8 9 10 11 12 13 14 15 16 17 18 -1 20\n",
 		 false, 0},
 		{"nothing", "", false, 0},
 	};
