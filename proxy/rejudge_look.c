@@ -90,7 +90,7 @@ void look_tick(struct look *l)
 
 	if (look_must_end(l))
 		look_stop_tick(l);
-	else if (x->deadline_ms && l->of->worker->loop.now_ms >= x->deadline_ms)
+	else if (!lookup_tick(x) && x->deadline_ms && l->of->worker->loop.now_ms >= x->deadline_ms)
 		lookup_timeout(x);
 }
 
@@ -287,12 +287,20 @@ static void too_many_steps(struct look *l)
 
 /* --- going on --- */
 
+static void does_not_run(struct look *l)
+{
+	if (l->what.stop_failed && l->again.comes_back && *l->again.owner)
+		look_keep_ended(l);
+	else
+		look_over(l, l->what.stop_failed ? FINDING_STOP : FINDING_GONE, false);
+}
+
 static void who_is_known(struct look *l)
 {
 	const struct rejudging *r = l->of;
 
 	if (!l->again.runs || !*l->again.owner) {
-		look_over(l, FINDING_GONE, false);
+		does_not_run(l);
 		return;
 	}
 	if (look_quarantined(l))

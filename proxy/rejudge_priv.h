@@ -81,7 +81,8 @@ size_t rejudge_candidates(const struct proxy_conf *conf, const struct engine *ru
 
 struct rejudged_id {
 	char id[REJUDGE_ID_MAX + 1];
-	unsigned tries; /* that were in vain */
+	unsigned tries;   /* that were in vain */
+	bool stop_failed; /* a part of its stop did: it may have ended all the same */
 	enum rejudge_cause cause;
 	uint64_t due_ms;
 };
@@ -110,6 +111,7 @@ struct look {
 	struct weighing seen;
 
 	enum stop_part part;
+	bool failed; /* one part of it did */
 	enum operation stop_op;
 	struct upcall *up;
 	uint64_t sent_ms;
@@ -130,6 +132,7 @@ void look_over(struct look *l, enum finding f, bool again); /* frees it */
 /* rejudge_stop.c */
 void look_report(struct look *l, enum finding f); /* the record, the line for the operator */
 void look_stop(struct look *l);                   /* goes on until look_over() */
+void look_keep_ended(struct look *l);             /* likewise; it does not run already */
 void look_stop_tick(struct look *l);
 void look_stop_drop(struct look *l);
 

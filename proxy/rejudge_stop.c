@@ -98,7 +98,11 @@ static struct record own_record(const struct look *l, enum record_type type)
 
 static void begin_part(struct look *l);
 
-/* How it came out; a failed one is tried again with the whole look. */
+/*
+ * How it came out.  One that failed is tried again with the whole look; what would come
+ * back is kept from that all the same: some engines say that they failed to kill what
+ * has ended by then, and it would not be looked at again.
+ */
 static void part_over(struct look *l, const char *status, int http, const char *err)
 {
 	char id[UUID_TEXT_LEN + 1];
@@ -113,15 +117,16 @@ static void part_over(struct look *l, const char *status, int http, const char *
 	r.dur_ms = l->of->worker->loop.now_ms - l->sent_ms;
 	tell(l, &r);
 	look_stop_drop(l);
-	if (done && l->part == STOP_NOW && l->again.comes_back && http != 404) {
+	l->what.stop_failed = l->failed = l->failed || !done;
+	if (!done)
+		log_line("container %.64s (%.64s) COULD NOT BE STOPPED: %s", name_of(l), l->what.id,
+			 err);
+	if (l->part == STOP_NOW && l->again.comes_back && http != 404) {
 		l->part = STOP_FOR_GOOD;
 		begin_part(l);
 		return;
 	}
-	if (!done)
-		log_line("container %.64s (%.64s) COULD NOT BE STOPPED: %s", name_of(l), l->what.id,
-			 err);
-	look_over(l, FINDING_STOP, !done);
+	look_over(l, FINDING_STOP, l->failed);
 }
 
 static void on_head(void *arg, const struct reply_head *head)
@@ -225,6 +230,15 @@ static void begin_part(struct look *l)
 void look_stop(struct look *l)
 {
 	l->part = STOP_NOW;
+	begin_part(l);
+}
+
+void look_keep_ended(struct look *l)
+{
+	l->x->decision.profile = l->again.profile;
+	l->x->decision.profile_hash = "";
+	l->why = "it was stopped, and is not to come back";
+	l->part = STOP_FOR_GOOD;
 	begin_part(l);
 }
 

@@ -37,18 +37,26 @@ def runs_in_gvisor(world):
     return ident
 
 
+def is_ended(world, ident):
+    """It does not run, and its engine does not start it again by itself."""
+    shown = json.loads(world.direct("inspect", ident).want().out)[0]
+    return not shown["State"]["Running"] and shown["HostConfig"]["RestartPolicy"]["Name"] == "no"
+
+
 def is_stopped(world, ident, cause, why, level):
     found = proc.until("a finding", SECONDS, lambda: record(world, ident, type="rejudged"))
     want("finding", (found["cause"], found["outcome"]["status"], found["reason"],
                      found["actor"]["owner"]), (cause, "stop", "runtime", "staying"))
     want("why", found["text"], 'it was made with the isolation "kernel", and ' + why)
-    want(f"seen {found}", found["attestation"]["level"], level)
-    want("kill", outcome(world, ident, "container.kill")["outcome"]["status"], "ok")
-    want("update", outcome(world, ident, "container.update")["outcome"]["status"], "ok")
-    shown = json.loads(world.direct("inspect", ident).want().out)[0]
-    if shown["State"]["Running"]:
-        raise Trouble(f"it runs: {shown['State']}")
-    want("policy", shown["HostConfig"]["RestartPolicy"]["Name"], "no")
+    # Caught between the engine's start and its own, it has no process to be looked at yet.
+    if found["attestation"]["state"] != "ended":
+        want(f"seen {found}", found["attestation"]["level"], level)
+    killed = outcome(world, ident, "container.kill")
+    # Docker 20.10 misses the end of a gVisor sandbox now and then: after 10 s it says that what it
+    # killed could not be killed, and for a moment it cannot be updated. What counts is the end.
+    if killed["outcome"]["status"] != "ok" and killed["outcome"]["http"] != 500:
+        raise Trouble(f"kill: {killed}")
+    proc.until("it is stopped for good", SECONDS, lambda: is_ended(world, ident))
     world.direct("rm", "-f", ident).want()
 
 

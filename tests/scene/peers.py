@@ -780,6 +780,11 @@ class Upstream(Peer):
             process.wait()
         return process.pid
 
+    def do_ended(self, args, _):
+        """ended NAME: from now on inspect and the lists say that it does not run"""
+        self.model.containers[engine.long_id(args[0])]["State"].update(
+            Running=False, Status="exited", Pid=0)
+
     def do_renamed(self, args, _):
         """renamed NAME TO: the container has another name from now on"""
         self.model.containers[engine.long_id(args[0])]["Name"] = "/" + args[1]
