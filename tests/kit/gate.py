@@ -47,7 +47,7 @@ def read_records(path, offset=0):
     It is padded in advance, and may be written to while it is read: what does not
     parse yet comes later.
     """
-    data = b""
+    data = bytearray()
     with open(path, "rb") as file:
         file.seek(offset)
         while block := file.read(1 << 18):
