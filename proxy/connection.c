@@ -315,6 +315,7 @@ bool connection_same_caller(const struct conn *a, const struct conn *b)
 	return a->who.uid == b->who.uid;
 }
 
+/* Who it is, is found out only where it is needed: below the caps of one caller nobody is above. */
 static bool too_many(const struct worker *w, const struct conf_listener *l, int fd)
 {
 	struct conn newcomer = {.worker = (struct worker *)w, .listener = l, .fd = fd, .pidfd = -1};
@@ -322,7 +323,8 @@ static bool too_many(const struct worker *w, const struct conf_listener *l, int 
 	struct wire_count wires;
 	unsigned n;
 
-	identify(&newcomer, NULL);
+	if (l->tls)
+		connection_address(fd, newcomer.address);
 	tls_wire_count(w, l, newcomer.address, &wires);
 	if (w->conn_count + wires.all >= limits->connections)
 		return true;
@@ -332,6 +334,7 @@ static bool too_many(const struct worker *w, const struct conf_listener *l, int 
 		return true;
 	if (w->conn_count + wires.all < limits->connections_per_uid)
 		return false;
+	identify(&newcomer, NULL);
 	n = wires.own;
 	for (const struct conn *c = w->conns; c; c = c->next)
 		n += connection_same_caller(c, &newcomer);

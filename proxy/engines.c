@@ -73,7 +73,7 @@ struct engines *engines_create(size_t count, struct err *err)
 
 void engines_add(struct engines *e, size_t backend, enum engine_counter which, uint64_t n)
 {
-	if (e && backend < e->count)
+	if (e && n && backend < e->count)
 		atomic_fetch_add(&e->list[backend].counters[which], n);
 }
 

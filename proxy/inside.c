@@ -434,24 +434,44 @@ static const struct upcall_handlers engine_handlers = {
 
 /* --- whose turn it is --- */
 
-static unsigned under_way(const struct worker *w, const struct conn *of)
+/* Those under way, of which there are few however many wait. */
+struct going {
+	const struct look_inside *list[INSIDE_LOOKS_MAX];
+	unsigned count;
+};
+
+static void find_going(const struct worker *w, struct going *ret)
+{
+	ret->count = 0;
+	for (const struct look_inside *l = w->looks; l; l = l->next)
+		if (l->at != LOOK_WAITS && ret->count < INSIDE_LOOKS_MAX)
+			ret->list[ret->count++] = l;
+}
+
+static unsigned going_of(const struct going *g, const struct conn *of)
 {
 	unsigned n = 0;
 
-	for (const struct look_inside *l = w->looks; l; l = l->next)
-		n += l->at != LOOK_WAITS && (!of || connection_same_caller(l->conn, of));
+	for (unsigned i = 0; i < g->count; i++)
+		n += connection_same_caller(g->list[i]->conn, of);
 	return n;
 }
 
-/* The one that has waited longest, of the callers with the fewest under way; new ones are in front.
+/*
+ * The one that has waited longest, of the callers with the fewest under way; new ones are in
+ * front.  NULL: nobody's turn it is.
  */
 static struct look_inside *next_look(const struct worker *w)
 {
 	struct look_inside *best = NULL;
 	unsigned least = INSIDE_LOOKS_OWN_MAX;
+	struct going going;
 
+	find_going(w, &going);
+	if (going.count == INSIDE_LOOKS_MAX)
+		return NULL;
 	for (struct look_inside *l = w->looks; l; l = l->next) {
-		unsigned n = l->at == LOOK_WAITS ? under_way(w, l->conn) : INSIDE_LOOKS_OWN_MAX;
+		unsigned n = l->at == LOOK_WAITS ? going_of(&going, l->conn) : INSIDE_LOOKS_OWN_MAX;
 
 		if (n < INSIDE_LOOKS_OWN_MAX && n <= least) {
 			best = l;
@@ -468,7 +488,7 @@ static void pump(struct worker *w)
 	if (w->pumping) /* one that ended at once is not the end of all */
 		return;
 	w->pumping = true;
-	while (under_way(w, NULL) < INSIDE_LOOKS_MAX && (l = next_look(w)) != NULL) {
+	while ((l = next_look(w)) != NULL) {
 		if (l->call.peer)
 			ask_engine(l);
 		else

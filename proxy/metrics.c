@@ -42,9 +42,10 @@ struct metrics *metrics_create(struct err *err)
 	return shared_create(sizeof(struct metrics), -1, "the table of metrics", err);
 }
 
+/* To add nothing would still take the line of memory from the other workers. */
 void metrics_add(struct metrics *m, enum metric which, uint64_t n)
 {
-	if (m)
+	if (m && n)
 		atomic_fetch_add(&m->counters[which], n);
 }
 

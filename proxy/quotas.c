@@ -170,12 +170,19 @@ static bool counts(struct quotas *t, struct entry *e, const struct quota_count *
 	}
 }
 
-static void add_up(struct quotas *t, const struct quota_count *c, uint64_t now_ns, struct sum *s)
+static struct sum the_sum; /* large; a process has one thread */
+
+/* What is shown is the longest part of the work, and needs no lock. */
+static void add_shown(const struct quota_count *c)
 {
-	s->count = 0;
-	s->full = s->newer = false;
+	the_sum.count = 0;
+	the_sum.full = the_sum.newer = false;
 	for (size_t i = 0; i < c->shown_count; i++)
-		merge(s, &c->shown[i]);
+		merge(&the_sum, &c->shown[i]);
+}
+
+static void add_held(struct quotas *t, const struct quota_count *c, uint64_t now_ns, struct sum *s)
+{
 	for (size_t i = 0; t && i < QUOTA_SLOTS; i++) {
 		struct entry *e = &t->entries[i];
 
@@ -216,25 +223,26 @@ static bool fits(const struct quota_sums *sums, const int64_t *limits)
 	return true;
 }
 
+/* After add_shown(). */
 static enum quota_answer look(struct quotas *t, const struct quota_count *c, uint64_t now_ns,
 			      struct quota_sums *ret)
 {
-	static struct sum s; /* large; a process has one thread */
+	struct sum *s = &the_sum;
 
 	*ret = (struct quota_sums){{0}, {0}};
-	add_up(t, c, now_ns, &s);
-	for (size_t i = 0; i < s.count; i++)
-		for (int q = 0; s.things[i].runs && q < QUOTA_COUNT; q++)
-			ret->used[q] = plus(ret->used[q], s.things[i].takes[q]);
+	add_held(t, c, now_ns, s);
+	for (size_t i = 0; i < s->count; i++)
+		for (int q = 0; s->things[i].runs && q < QUOTA_COUNT; q++)
+			ret->used[q] = plus(ret->used[q], s->things[i].takes[q]);
 	for (size_t i = 0; i < c->asked_count; i++)
-		ask(&s, &c->asked[i], ret);
-	if (s.full)
+		ask(s, &c->asked[i], ret);
+	if (s->full)
 		return QUOTA_BUSY;
 	if (t && c->since_ns <= t->floor_ns)
 		return c->last ? QUOTA_BUSY : QUOTA_AGAIN;
 	if (fits(ret, c->limits))
 		return QUOTA_FITS;
-	return s.newer && !c->last ? QUOTA_AGAIN : QUOTA_OVER;
+	return s->newer && !c->last ? QUOTA_AGAIN : QUOTA_OVER;
 }
 
 enum quota_answer quotas_look(struct quotas *t, const struct quota_count *c, uint64_t now_ns,
@@ -242,6 +250,7 @@ enum quota_answer quotas_look(struct quotas *t, const struct quota_count *c, uin
 {
 	enum quota_answer answer;
 
+	add_shown(c);
 	if (t && !shared_lock(&t->lock, 0)) {
 		*ret = (struct quota_sums){{0}, {0}};
 		return QUOTA_LOCKED;
@@ -331,6 +340,7 @@ enum quota_answer quotas_take(struct quotas *t, const struct quota_count *c, uin
 	ret->count = 0;
 	if (c->asked_count > QUOTA_ASKS_MAX)
 		return QUOTA_BUSY;
+	add_shown(c);
 	if (!shared_lock(&t->lock, 0))
 		return QUOTA_LOCKED;
 	answer = look(t, c, now_ns, &sums);
