@@ -9,28 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_ROOM 96
-
-int file_keep(int dir_fd, const char *name, mode_t mode, struct span bytes, struct err *err)
-{
-	char temporary[NAME_ROOM];
-	auto_fd int fd = -1;
-
-	snprintf(temporary, sizeof(temporary), "%s.tmp", name);
-	if (unlinkat(dir_fd, temporary, 0) < 0 && errno != ENOENT)
-		return err_sys(err, "remove the left-over %s", temporary);
-	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (fd < 0)
-		return err_sys(err, "create %s", temporary);
-	if (audit_log_write_at(fd, bytes.at, bytes.len, 0) < 0 || fsync(fd) < 0)
-		return err_sys(err, "write %s", temporary);
-	if (renameat(dir_fd, temporary, dir_fd, name) < 0)
-		return err_sys(err, "rename %s to %s", temporary, name);
-	if (fsync(dir_fd) < 0)
-		return err_sys(err, "fsync the folder of %s", name);
-	return 0;
-}
-
 int file_take(int dir_fd, const char *name, bool secret, struct buf *out, struct err *err)
 {
 	auto_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /*
- * files_priv.h - small files that are replaced as a whole: read, or kept on disk.
+ * files_priv.h - reads small files that are replaced as a whole (io_replace()).
  */
 #ifndef AUDIT_FILES_PRIV_H
 #define AUDIT_FILES_PRIV_H
@@ -8,10 +8,7 @@
 #include "gate/base/err.h"
 #include "gate/base/span.h"
 
-#include <sys/types.h>
-
-/* Written under another name, synced, renamed, the folder synced. */
-int file_keep(int dir_fd, const char *name, mode_t mode, struct span bytes, struct err *err);
+#include <stdbool.h>
 
 /*
  * Appends the content to out (which has a cap).  1: read; 0: there is none; -1: error.

@@ -1,5 +1,6 @@
 #include "audit/log_priv.h"
 
+#include "gate/base/io.h"
 #include "gate/base/uuid.h"
 
 #include <assert.h>
@@ -35,25 +36,6 @@ static int still_sealed(const struct audit_log *l, struct err *err)
 	return -1;
 }
 
-int audit_log_write_at(int fd, const char *bytes, size_t len, uint64_t at)
-{
-	while (len) {
-		struct iovec iov = {(void *)bytes, len};
-		ssize_t n = pwritev(fd, &iov, 1, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n == 0)
-			errno = EIO;
-		if (n <= 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
 /* A file system without fallocate() still has a log; it only learns of a full disk later. */
 void audit_log_preallocate(int fd, uint64_t bytes, int *ret_error)
 {
@@ -82,7 +64,7 @@ static int zero_ahead(struct audit_log *l)
 	for (uint64_t at = l->used; at < until;) {
 		size_t len = until - at < sizeof(zeros) ? until - at : sizeof(zeros);
 
-		if (audit_log_write_at(l->fd, zeros, len, at) < 0)
+		if (io_write_at(l->fd, zeros, len, at) < 0)
 			return -1;
 		at += len;
 	}
@@ -139,7 +121,7 @@ int audit_log_commit(struct audit_log *l, struct err *err)
 		return still_sealed(l, err);
 	if (!group.len)
 		return 0;
-	if (audit_log_write_at(l->fd, group.at, group.len, l->used) < 0) {
+	if (io_write_at(l->fd, group.at, group.len, l->used) < 0) {
 		err_sys(err, "write to the audit log");
 		return seal(l, err);
 	}
@@ -221,7 +203,7 @@ static int write_first_line(struct audit_log *l, int fd, const char *temporary, 
 	char name[SEGMENT_NAME_MAX];
 
 	segment_name(l->first, name);
-	if (audit_log_write_at(fd, group.at, group.len, 0) < 0)
+	if (io_write_at(fd, group.at, group.len, 0) < 0)
 		return err_sys(err, "write to %s", temporary);
 	if (fsync(fd) < 0)
 		return err_sys(err, "fsync %s", temporary);

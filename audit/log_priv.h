@@ -113,7 +113,6 @@ int audit_log_no_folder(const char *dir, struct err *err);
 /* Creates the segment that begins with the next line, and goes on in it. */
 int audit_log_begin(struct audit_log *l, const struct open_set *open, const char *before,
 		    struct err *err);
-int audit_log_write_at(int fd, const char *bytes, size_t len, uint64_t at);
 void audit_log_preallocate(int fd, uint64_t bytes, int *ret_error);
 
 #endif

@@ -4,6 +4,7 @@
 #include "audit/place_priv.h"
 
 #include "gate/base/auto.h"
+#include "gate/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -233,8 +234,8 @@ static int keep_torn(struct audit_log *l, struct span bytes, struct audit_log_fo
 	fd = create_torn_file(torn_fd, l->writer.epoch, found, err);
 	if (fd < 0)
 		return -1;
-	if (audit_log_write_at(fd, bytes.at, bytes.len, 0) < 0 || fsync(fd) < 0 ||
-	    fsync(torn_fd) < 0 || fsync(l->dir_fd) < 0)
+	if (io_write_at(fd, bytes.at, bytes.len, 0) < 0 || fsync(fd) < 0 || fsync(torn_fd) < 0 ||
+	    fsync(l->dir_fd) < 0)
 		return err_sys(err, "keep the log's torn tail in %s", found->tail_file);
 	return 0;
 }
@@ -253,7 +254,7 @@ static int trim(struct audit_log *l, struct audit_log_found *found, struct err *
 	if (keep_torn(l, (struct span){bytes, found->tail.bytes}, found, err) < 0)
 		return -1;
 	memset(bytes, 0, found->tail.bytes);
-	if (audit_log_write_at(l->fd, bytes, found->tail.bytes, found->tail.at) < 0 ||
+	if (io_write_at(l->fd, bytes, found->tail.bytes, found->tail.at) < 0 ||
 	    fdatasync(l->fd) < 0)
 		return err_sys(err, "trim the log's torn tail");
 	return 0;

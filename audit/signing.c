@@ -1,5 +1,7 @@
 #include "audit/signing_priv.h"
 
+#include "gate/base/io.h"
+
 #include "audit/files_priv.h"
 #include "audit/log_priv.h"
 
@@ -26,7 +28,7 @@ static int keep_text(int dir_fd, const char *name, mode_t mode, const char *text
 	char line[NOTE_SKEY_MAX + 1];
 	int n = snprintf(line, sizeof(line), "%s\n", text), result;
 
-	result = file_keep(dir_fd, name, mode, (struct span){line, (size_t)n}, err);
+	result = io_replace(dir_fd, name, mode, (struct span){line, (size_t)n}, err);
 	explicit_bzero(line, sizeof(line));
 	return result;
 }
@@ -279,7 +281,7 @@ static void publish(struct signing *s, uint64_t size, struct span note)
 
 	if (s->anchor_fd >= 0) {
 		/* O_APPEND: whatever the offset, it goes to the end. */
-		if (audit_log_write_at(s->anchor_fd, note.at, note.len, 0) == 0 &&
+		if (io_write_at(s->anchor_fd, note.at, note.len, 0) == 0 &&
 		    fdatasync(s->anchor_fd) == 0)
 			s->anchored = size;
 		else
@@ -311,9 +313,9 @@ int signing_checkpoint(struct signing *s, const struct tree *tree,
 	checkpoint_text(&text, s->origin, tree->size, &root);
 	note_sign(&s->signer, buf_span(&text), signature);
 	note_write(&note, buf_span(&text), s->signer.key.name, signature);
-	if (file_keep(s->log_fd, CHECKPOINT_FILE, 0644, buf_span(&note), err) == 0 &&
+	if (io_replace(s->log_fd, CHECKPOINT_FILE, 0644, buf_span(&note), err) == 0 &&
 	    (s->keys_fd == s->log_fd ||
-	     file_keep(s->keys_fd, CHECKPOINT_FILE, 0644, buf_span(&note), err) == 0)) {
+	     io_replace(s->keys_fd, CHECKPOINT_FILE, 0644, buf_span(&note), err) == 0)) {
 		s->last_size = tree->size;
 		publish(s, tree->size, buf_span(&note));
 		result = 0;

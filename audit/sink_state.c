@@ -12,6 +12,7 @@
 
 #include "audit/files_priv.h"
 #include "gate/base/auto.h"
+#include "gate/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +124,7 @@ int sink_state_keep(const struct sink_conf *conf, const struct cursor_mark *mark
 	hash_hex(&mark->hash, hex);
 	snprintf(text, sizeof(text), STATE_HEAD "\nlog %s\nseq %" PRIu64 "\nhash %s\n", mark->log,
 		 mark->seq, hex);
-	return file_keep(dir_fd, name, 0644, span_of(text), err);
+	return io_replace(dir_fd, name, 0644, span_of(text), err);
 }
 
 static void trouble_name(const struct sink_conf *conf, char out[NAME_ROOM])
@@ -167,5 +168,5 @@ void sink_trouble_keep(const struct sink_conf *conf, const char *text)
 		return;
 	}
 	snprintf(line, sizeof(line), "%s\n", text);
-	(void)file_keep(dir_fd, name, 0644, span_of(line), &ignored);
+	(void)io_replace(dir_fd, name, 0644, span_of(line), &ignored);
 }

@@ -28,8 +28,9 @@
 #define ADMIN_REQUEST_MAX 4096              /* bytes of a request's line */
 #define ADMIN_ANSWER_MAX  ((size_t)1 << 20) /* bytes of an answer's line */
 #define ADMIN_ARGS_MAX    8                 /* of one verb */
-#define ADMIN_WORK_MS     270000 /* for what was asked for, above all that the gate itself waits for \
-				  */
+#define ADMIN_WORK_MS                                                                              \
+	270000 /* for what was asked for, above all that the gate itself waits for                 \
+		*/
 
 /* A reload waits so long for its reader, and as long for its workers; one goes on, ours follows. */
 #define RELOAD_PATIENCE_MS 60000
@@ -133,7 +134,7 @@ int admin_state_read(int folder, struct admin_state *ret, struct err *err);
 
 /*
  * Files of that folder: at most ADMIN_STATE_BYTES_MAX bytes, and written by nobody else.  1: read;
- * 0: there is none.
+ * 0: there is none.  ret is initialised by the call.
  */
 int admin_file_read(int folder, const char *name, struct buf *ret, struct err *err);
 

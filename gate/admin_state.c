@@ -127,29 +127,14 @@ static int check_file(int fd, struct err *err)
 				 ADMIN_STATE_BYTES_MAX);
 }
 
-static int read_all(int fd, struct buf *ret, struct err *err)
-{
-	for (;;) {
-		char *at = buf_reserve(ret, buf_room(ret) < 65536 ? buf_room(ret) : 65536);
-		ssize_t n = at ? read(fd, at, buf_room(ret) < 65536 ? buf_room(ret) : 65536) : -1;
-
-		if (n < 0 && at && errno == EINTR)
-			continue;
-		if (n < 0 || buf_len(ret) > ADMIN_STATE_BYTES_MAX)
-			return err_set(err, ERR_CONFIG, "it cannot be read");
-		if (n == 0)
-			return 0;
-		buf_commit(ret, (size_t)n);
-	}
-}
-
 int admin_file_read(int folder, const char *name, struct buf *ret, struct err *err)
 {
 	auto_fd int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
+	buf_init(ret, 0);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(err, "open %s", name);
-	if (check_file(fd, err) < 0 || read_all(fd, ret, err) < 0)
+	if (check_file(fd, err) < 0 || io_read_fd(fd, ADMIN_STATE_BYTES_MAX, ret, err) < 0)
 		return err_wrap(err, "%s", name);
 	return buf_len(ret) ? 1 : err_set(err, ERR_CONFIG, "%s: it is empty", name);
 }
@@ -160,7 +145,6 @@ int admin_state_read(int folder, struct admin_state *ret, struct err *err)
 	int rc;
 
 	ret->count = 0;
-	buf_init(&text, ADMIN_STATE_BYTES_MAX + 1);
 	rc = admin_file_read(folder, ADMIN_STATE_FILE, &text, err);
 	if (rc == 1 && admin_state_parse(buf_span(&text), ret, err) < 0)
 		rc = err_wrap(err, "%s", ADMIN_STATE_FILE);
@@ -187,35 +171,11 @@ void admin_state_text(const struct admin_state *s, struct buf *out)
 	buf_puts(out, "]}\n");
 }
 
-static int write_new(int folder, const char *name, struct span text, struct err *err)
-{
-	int fd, rc;
-
-	unlinkat(folder, name, 0);
-	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_sys(err, "make %s", name);
-	rc = io_write_all(fd, text.at, text.len, err);
-	if (rc == 0 && fsync(fd) < 0)
-		rc = err_sys(err, "write %s", name);
-	if (close(fd) < 0 && rc == 0)
-		rc = err_sys(err, "write %s", name);
-	return rc;
-}
-
 int admin_file_write(int folder, const char *name, const struct buf *text, struct err *err)
 {
-	char new_name[64];
-	int rc;
-
-	snprintf(new_name, sizeof(new_name), "%.50s.new", name);
-	rc = buf_spent(text) ? err_set(err, ERR_LIMIT, "%s would be too large", name)
-			     : write_new(folder, new_name, buf_span(text), err);
-	if (rc == 0 && renameat(folder, new_name, folder, name) < 0)
-		rc = err_sys(err, "put %s in its place", name);
-	if (rc == 0 && fsync(folder) < 0)
-		rc = err_sys(err, "sync the folder of %s", name);
-	return rc;
+	if (buf_spent(text))
+		return err_set(err, ERR_LIMIT, "%s would be too large", name);
+	return io_replace(folder, name, 0600, buf_span(text), err);
 }
 
 int admin_state_write(int folder, const struct admin_state *s, struct err *err)

@@ -92,27 +92,6 @@ static void read_tag(const char *file, char out[ENGINE_TAG_MAX])
 	buf_fini(&text);
 }
 
-/* In place of what was there, whole or not at all. */
-static int put(const char *path, struct span text, struct err *err)
-{
-	char temporary[PATH_MAX], folder[PATH_MAX];
-	auto_fd int fd = -1;
-	auto_fd int dir = -1;
-
-	if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
-		return err_set(err, ERR_INPUT, "the path is too long");
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return err_sys(err, "make %s", temporary);
-	if (io_write_all(fd, text.at, text.len, err) < 0)
-		return err_wrap(err, "%s", temporary);
-	if (fsync(fd) < 0 || rename(temporary, path) < 0)
-		return err_sys(err, "put %s in place", path);
-	snprintf(folder, sizeof(folder), "%s", path);
-	dir = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return dir < 0 || fsync(dir) < 0 ? err_sys(err, "keep %s", path) : 0;
-}
-
 static int ask(const struct args *args, const struct place *at, const char *tag, struct buf *ca,
 	       struct engine_answer *ret, struct err *err)
 {
@@ -151,9 +130,9 @@ static int keep(const char *file, const struct engine_answer *answer, bool new, 
 	if (snprintf(path, sizeof(path), "%s.etag", file) >= (int)sizeof(path))
 		return err_set(err, ERR_INPUT, "the path is too long");
 	unlink(path);
-	if (new &&put(file, buf_span(&answer->body), err) < 0)
+	if (new &&io_replace(AT_FDCWD, file, 0644, buf_span(&answer->body), err) < 0)
 		return -1;
-	if (*answer->etag && put(path, span_of(answer->etag), &lost) < 0)
+	if (*answer->etag && io_replace(AT_FDCWD, path, 0644, span_of(answer->etag), &lost) < 0)
 		fprintf(stderr, "%s is kept, but not its tag, so it is fetched again: %s\n", file,
 			lost.msg);
 	return 0;

@@ -155,7 +155,6 @@ int emergency_state_read(int folder, struct emergency_view *ret, struct err *err
 	int rc;
 
 	*ret = (struct emergency_view){0};
-	buf_init(&text, ADMIN_STATE_BYTES_MAX + 1);
 	rc = admin_file_read(folder, EMERGENCY_FILE, &text, err);
 	if (rc == 1 && emergency_state_parse(buf_span(&text), ret, err) < 0)
 		rc = err_wrap(err, "%s", EMERGENCY_FILE);

@@ -237,38 +237,6 @@ static void write_text(struct buf *out, const struct ledger *l)
 	buf_puts(out, "]}\n");
 }
 
-/* A new file takes the place of the old one, so a reader finds the one or the other whole. */
-static int replace(const char *path, struct span text, struct err *err)
-{
-	char temporary[PATH_MAX], folder[PATH_MAX];
-	int fd, dir, rc;
-
-	if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= PATH_MAX)
-		return err_set(err, ERR_INPUT, "%s: the name is too long", path);
-	unlink(temporary);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return err_sys(err, "make %s", temporary);
-	rc = io_write_all(fd, text.at, text.len, err);
-	if (rc == 0 && fsync(fd) < 0)
-		rc = err_sys(err, "write %s", temporary);
-	if (close(fd) < 0 && rc == 0)
-		rc = err_sys(err, "write %s", temporary);
-	if (rc == 0 && rename(temporary, path) < 0)
-		rc = err_sys(err, "put %s in its place", path);
-	if (rc < 0) {
-		unlink(temporary);
-		return -1;
-	}
-	snprintf(folder, sizeof(folder), "%s", path);
-	dir = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || fsync(dir) < 0)
-		rc = err_sys(err, "sync the folder of %s", path);
-	if (dir >= 0)
-		close(dir);
-	return rc;
-}
-
 int ledger_write(const char *path, const struct ledger *l, struct err *err)
 {
 	struct buf text;
@@ -277,7 +245,7 @@ int ledger_write(const char *path, const struct ledger *l, struct err *err)
 	buf_init(&text, LEDGER_BYTES_MAX);
 	write_text(&text, l);
 	rc = buf_spent(&text) ? err_set(err, ERR_LIMIT, "the ledger would be too large")
-			      : replace(path, buf_span(&text), err);
+			      : io_replace(AT_FDCWD, path, 0644, buf_span(&text), err);
 	buf_fini(&text);
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "gate/base/auto.h"
 #include "gate/base/clock.h"
+#include "gate/base/io.h"
 #include "gate/base/jv.h"
 
 #include <errno.h>
@@ -39,20 +40,10 @@ bool process_read(int dir, const char *name, size_t max, struct buf *ret)
 {
 	auto_fd int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-	buf_init(ret, max);
-	while (fd >= 0) {
-		char *at = buf_reserve(ret, 1);
-		ssize_t n = at ? read(fd, at, ret->size - ret->end) : 0;
+	struct err err = {0};
 
-		if (n > 0)
-			buf_commit(ret, (size_t)n);
-		else if (n == 0)
-			return true;
-		else if (errno != EINTR)
-			break;
-	}
-	buf_fini(ret);
-	return false;
+	buf_init(ret, 0);
+	return fd >= 0 && io_read_fd(fd, max, ret, &err) == 0;
 }
 
 void process_text(struct buf *out, const char *key, struct span value)

@@ -5,10 +5,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#define READ_PIECE 65536
 
 int io_pair(int ret[2], struct err *err)
 {
@@ -110,27 +115,23 @@ int io_recv_fds(int sock, char *ret_tag, int fds[IO_FDS_MAX], size_t *ret_count,
 	return 1;
 }
 
-int io_read_file(const char *path, size_t cap, struct buf *ret, struct err *err)
+int io_read_fd(int fd, size_t cap, struct buf *ret, struct err *err)
 {
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-
 	buf_init(ret, cap + 1);
-	if (fd < 0)
-		return err_sys(err, "open %s", path);
 	for (;;) {
-		size_t want = buf_room(ret) < 65536 ? buf_room(ret) : 65536;
+		size_t want = buf_room(ret) < READ_PIECE ? buf_room(ret) : READ_PIECE;
 		char *at = want ? buf_reserve(ret, want) : NULL;
 		ssize_t n;
 
 		if (!at || buf_len(ret) > cap) {
 			buf_fini(ret);
-			return err_set(err, ERR_LIMIT, "%s is larger than %zu bytes", path, cap);
+			return err_set(err, ERR_LIMIT, "it is larger than %zu bytes", cap);
 		}
 		n = read(fd, at, want);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			err_sys(err, "read %s", path);
+			err_sys(err, "read it");
 			buf_fini(ret);
 			return -1;
 		}
@@ -138,6 +139,16 @@ int io_read_file(const char *path, size_t cap, struct buf *ret, struct err *err)
 			return 0;
 		buf_commit(ret, (size_t)n);
 	}
+}
+
+int io_read_file(const char *path, size_t cap, struct buf *ret, struct err *err)
+{
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	buf_init(ret, cap + 1);
+	if (fd < 0)
+		return err_sys(err, "open %s", path);
+	return io_read_fd(fd, cap, ret, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
 int io_write_all(int fd, const void *bytes, size_t len, struct err *err)
@@ -155,4 +166,71 @@ int io_write_all(int fd, const void *bytes, size_t len, struct err *err)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+int io_write_at(int fd, const void *bytes, size_t len, uint64_t at)
+{
+	const char *from = bytes;
+
+	while (len) {
+		struct iovec iov = {(void *)(uintptr_t)from, len};
+		ssize_t n = pwritev(fd, &iov, 1, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0)
+			errno = EIO;
+		if (n <= 0)
+			return -1;
+		from += n;
+		len -= (size_t)n;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+static int write_new(int folder, const char *name, mode_t mode, struct span text, struct err *err)
+{
+	auto_fd int fd = -1;
+
+	if (unlinkat(folder, name, 0) < 0 && errno != ENOENT)
+		return err_sys(err, "remove the left-over %s", name);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0)
+		return err_sys(err, "create %s", name);
+	if (io_write_at(fd, text.at, text.len, 0) < 0 || fsync(fd) < 0)
+		return err_sys(err, "write %s", name);
+	return 0;
+}
+
+/* What has the new name stays only if its folder has it on disk as well. */
+static int sync_folder(int folder, const char *name, struct err *err)
+{
+	const char *end = strrchr(name, '/');
+	char path[PATH_MAX];
+	auto_fd int own = -1;
+
+	if (!end && folder != AT_FDCWD)
+		return fsync(folder) < 0 ? err_sys(err, "sync the folder of %s", name) : 0;
+	snprintf(path, sizeof(path), "%.*s", end ? (int)(end - name + 1) : 1, end ? name : ".");
+	own = openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return own < 0 || fsync(own) < 0 ? err_sys(err, "sync the folder of %s", name) : 0;
+}
+
+int io_replace(int folder, const char *name, mode_t mode, struct span text, struct err *err)
+{
+	char temporary[PATH_MAX];
+
+	if (snprintf(temporary, sizeof(temporary), "%s.tmp", name) >= PATH_MAX)
+		return err_set(err, ERR_INPUT, "%s: the name is too long", name);
+	if (write_new(folder, temporary, mode, text, err) < 0) {
+		unlinkat(folder, temporary, 0);
+		return -1;
+	}
+	if (renameat(folder, temporary, folder, name) < 0) {
+		err_sys(err, "rename %s to %s", temporary, name);
+		unlinkat(folder, temporary, 0);
+		return -1;
+	}
+	return sync_folder(folder, name, err);
 }

@@ -9,6 +9,8 @@
 #include "gate/base/span.h"
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #define IO_FDS_MAX 4 /* descriptors in one message */
 
@@ -34,10 +36,23 @@ int io_send_note(int sock, char tag, struct span note, const int *fds, size_t co
 		 struct err *err);
 int io_recv_note(int sock, void *note, size_t len, struct err *err);
 
-/* Reads a whole file of at most cap bytes into out (initialised by the call). */
+/*
+ * Reads what comes until its end, at most cap bytes, into ret, which is initialised by the call;
+ * on failure there is nothing in it to be freed.
+ */
+int io_read_fd(int fd, size_t cap, struct buf *ret, struct err *err);
 int io_read_file(const char *path, size_t cap, struct buf *ret, struct err *err);
 
 /* Writes all of it, through short writes and EINTR. */
 int io_write_all(int fd, const void *bytes, size_t len, struct err *err);
+
+/* The same from a place in a file on; -1: errno says why. */
+int io_write_at(int fd, const void *bytes, size_t len, uint64_t at);
+
+/*
+ * In the place of the file of that name, whole and on disk, or not at all.  folder: an open one, or
+ * AT_FDCWD; NAME.tmp is used, and a left-over of it removed.
+ */
+int io_replace(int folder, const char *name, mode_t mode, struct span text, struct err *err);
 
 #endif
