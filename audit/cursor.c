@@ -59,7 +59,6 @@ static int enter(struct cursor *c, uint64_t first, struct err *err)
 		close(c->fd);
 	c->fd = c->reader.fd = fd;
 	c->segment = first;
-	c->placed = true;
 	c->finished = false;
 	c->reader.error = 0;
 	line_reader_seek(&c->reader, 0);

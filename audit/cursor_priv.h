@@ -31,7 +31,6 @@ struct cursor {
 	int fd; /* of the segment */
 	uint64_t segment;
 	struct line_reader reader;
-	bool placed;   /* it is in a segment */
 	bool linked;   /* prev is known */
 	bool finished; /* the last line ends its segment */
 	uint64_t seq;  /* of the next record */

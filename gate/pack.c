@@ -139,7 +139,7 @@ static int take_file(struct pack *p, const struct jv *entry, struct span *rest, 
 		return err_set(err, ERR_INPUT, "%s is cut short", name->str.at);
 	p->files[p->file_count] = (struct rule_source){name->str.at, {rest->at, (size_t)bytes->i}};
 	found = hash_of(p->files[p->file_count].text);
-	if (memcmp(found.bytes, want.bytes, sizeof(want.bytes)) != 0)
+	if (!hash_eq(&found, &want))
 		return err_set(err, ERR_INPUT, "%s is not what was signed", name->str.at);
 	p->file_count++;
 	*rest = span_skip(*rest, (size_t)bytes->i);

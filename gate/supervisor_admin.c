@@ -5,6 +5,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 #include "gate/base/log.h"
+#include "gate/status_ask.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,8 +14,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define STATUS_MAX ((size_t)1 << 20)
 
 static void send_note(struct process *p, char tag, const void *note, size_t len, int fd)
 {

@@ -71,15 +71,11 @@ static enum approval_state state_of(struct slot *s, uint64_t now_ms)
 	return state;
 }
 
-static bool same(const struct hash *a, const struct hash *b)
-{
-	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
-}
-
 static struct slot *find(struct approvals *t, const struct hash *key, uint64_t now_ms)
 {
 	for (size_t i = 0; i < APPROVALS_MAX; i++)
-		if (state_of(&t->slots[i], now_ms) != APPROVAL_GONE && same(&t->slots[i].key, key))
+		if (state_of(&t->slots[i], now_ms) != APPROVAL_GONE &&
+		    hash_eq(&t->slots[i].key, key))
 			return &t->slots[i];
 	return NULL;
 }
@@ -102,7 +98,7 @@ static struct slot *find_room(struct approvals *t, const struct hash *caller, ui
 		struct slot *s = &t->slots[i];
 
 		if (state_of(s, now_ms) != APPROVAL_GONE)
-			own += same(&s->caller, caller);
+			own += hash_eq(&s->caller, caller);
 		else if (stands(s) == APPROVAL_GONE)
 			empty = i;
 		else

@@ -169,7 +169,7 @@ bool asking_is_allowed(void *exchange, const struct decision *d)
 	if (!a || !make_keys(x, &a->q))
 		return false;
 	/* What others are let pass may make it be counted, and so judged, again. */
-	if (a->grant.serial && memcmp(&a->granted, &a->q.key, sizeof(a->granted)) == 0)
+	if (a->grant.serial && hash_eq(&a->granted, &a->q.key))
 		return true;
 	asking_let_go(x);
 	if (!approvals_take(table, &a->q.key, x->worker->loop.now_ms, &a->grant, &row))

@@ -427,11 +427,6 @@ static bool same_name(enum cert_kind kind, const char *a, const char *b)
 	return kind == CERT_EMAIL ? same_email(a, b) : strcmp(a, b) == 0;
 }
 
-static bool same_hash(const struct hash *a, const struct hash *b)
-{
-	return memcmp(a->bytes, b->bytes, HASH_BYTES) == 0;
-}
-
 bool certificate_fits(const struct certificate *c, const struct cert_rule *rule)
 {
 	const struct names *names;
@@ -439,9 +434,9 @@ bool certificate_fits(const struct certificate *c, const struct cert_rule *rule)
 	if (rule->kind <= CERT_NONE || rule->kind >= CERT_KIND_COUNT)
 		return false;
 	if (rule->kind == CERT_SHA256)
-		return same_hash(&c->whole, &rule->hash);
+		return hash_eq(&c->whole, &rule->hash);
 	if (rule->kind == CERT_SPKI)
-		return same_hash(&c->spki, &rule->hash);
+		return hash_eq(&c->spki, &rule->hash);
 	names = &c->by_kind[rule->kind];
 	for (size_t i = 0; i < names->count; i++)
 		if (same_name(rule->kind, names->list[i], rule->text))

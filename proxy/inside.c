@@ -414,11 +414,6 @@ static void on_head(void *arg, const struct reply_head *head)
 	on_data(arg);
 }
 
-static void on_room(void *arg)
-{
-	(void)arg;
-}
-
 static void on_fail(void *arg, enum upcall_fault fault)
 {
 	(void)fault;
@@ -428,7 +423,6 @@ static void on_fail(void *arg, enum upcall_fault fault)
 static const struct upcall_handlers engine_handlers = {
 	.head = on_head,
 	.data = on_data,
-	.room = on_room,
 	.fail = on_fail,
 };
 

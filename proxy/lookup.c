@@ -72,11 +72,6 @@ static void on_data(void *arg)
 		go_on(x);
 }
 
-static void on_room(void *arg)
-{
-	(void)arg;
-}
-
 static void on_fail(void *arg, enum upcall_fault fault)
 {
 	struct lookup_run *run = arg;
@@ -93,7 +88,6 @@ static void on_fail(void *arg, enum upcall_fault fault)
 static const struct upcall_handlers lookup_handlers = {
 	.head = on_head,
 	.data = on_data,
-	.room = on_room,
 	.fail = on_fail,
 };
 

@@ -54,11 +54,6 @@ static void on_head(void *arg, const struct reply_head *head)
 	on_data(a);
 }
 
-static void on_room(void *arg)
-{
-	(void)arg;
-}
-
 static void on_fail(void *arg, enum upcall_fault fault)
 {
 	struct ask *a = arg;
@@ -67,8 +62,7 @@ static void on_fail(void *arg, enum upcall_fault fault)
 	a->done(a->observe, a->arg, 0, (struct span){"", 0});
 }
 
-static const struct upcall_handlers handlers = {
-	.head = on_head, .data = on_data, .room = on_room, .fail = on_fail};
+static const struct upcall_handlers handlers = {.head = on_head, .data = on_data, .fail = on_fail};
 
 struct ask *observe_ask(struct observe *o, size_t backend, const char *target, size_t most,
 			ask_done *done, void *arg)

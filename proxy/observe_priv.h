@@ -66,7 +66,6 @@ struct observed {
 	struct watched_backend *shared; /* NULL: it is not followed */
 	enum observe_how how;
 	bool up, compared;
-	bool since_start;  /* the gate was not there before */
 	uint64_t since_ns; /* what had been seen before this connection; 0: nothing ever */
 	uint64_t look_ms, look_ns;
 	unsigned past, asked; /* of its history; requests under way */

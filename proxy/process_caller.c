@@ -95,13 +95,11 @@ static void say_place(const struct seen *s, struct buf *out)
 {
 	struct cgroup_ids ids;
 	enum cgroup_place place = cgroup_containers(buf_span(&s->groups), &ids);
-	bool own = is_own_pid_ns(s);
 
 	/* A container whose groups are not named like one is a place that we do not know. */
-	if (place == CGROUP_OUTSIDE && !own)
+	if (place == CGROUP_OUTSIDE && !is_own_pid_ns(s))
 		place = CGROUP_UNKNOWN;
-	buf_printf(out, ",\"pid_ns\":%llu,\"own_pid_ns\":%s,\"place\":\"%s\",\"ids\":[",
-		   (unsigned long long)s->pid_ns, own ? "true" : "false",
+	buf_printf(out, ",\"place\":\"%s\",\"ids\":[",
 		   place == CGROUP_INSIDE    ? "inside"
 		   : place == CGROUP_OUTSIDE ? "outside"
 					     : "unknown");

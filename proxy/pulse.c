@@ -97,11 +97,6 @@ static void on_data(void *arg)
 	take(arg);
 }
 
-static void on_room(void *arg)
-{
-	(void)arg;
-}
-
 static void on_fail(void *arg, enum upcall_fault fault)
 {
 	struct beat *b = arg;
@@ -114,7 +109,6 @@ static void on_fail(void *arg, enum upcall_fault fault)
 static const struct upcall_handlers handlers = {
 	.head = on_head,
 	.data = on_data,
-	.room = on_room,
 	.fail = on_fail,
 };
 

@@ -14,6 +14,7 @@
 #include "gate/base/clock.h"
 #include "proxy/worker_priv.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -233,10 +234,7 @@ static bool read_shown(struct exchange *x)
 
 static struct quota_thing *ask_for(struct quota_state *q, struct hash id)
 {
-	static struct quota_thing scratch;
-
-	if (q->asked_count == QUOTA_ASKS_MAX)
-		return &scratch;
+	assert(q->asked_count < QUOTA_ASKS_MAX);
 	q->asked[q->asked_count] = (struct quota_thing){.id = id, .runs = true};
 	return &q->asked[q->asked_count++];
 }
@@ -257,7 +255,7 @@ static void ask_container(struct exchange *x)
 	for (size_t i = 0; exists && i < q->shown_count; i++) {
 		const struct quota_thing *is = &q->shown[i];
 
-		if (memcmp(&is->id, &t->id, sizeof(t->id)) != 0)
+		if (!hash_eq(&is->id, &t->id))
 			continue;
 		t->since = is->since;
 		for (int k = 0; t->runs && k < QUOTA_COUNT; k++)

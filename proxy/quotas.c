@@ -83,7 +83,7 @@ static int64_t plus(int64_t a, int64_t b)
 static struct quota_thing *find(struct sum *s, const struct hash *id)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (memcmp(&s->things[i].id, id, sizeof(*id)) == 0)
+		if (hash_eq(&s->things[i].id, id))
 			return &s->things[i];
 	return NULL;
 }
@@ -109,7 +109,7 @@ static void merge(struct sum *s, const struct quota_thing *one)
 static const struct quota_thing *shown(const struct quota_count *c, const struct hash *id)
 {
 	for (size_t i = 0; i < c->shown_count; i++)
-		if (memcmp(&c->shown[i].id, id, sizeof(*id)) == 0)
+		if (hash_eq(&c->shown[i].id, id))
 			return &c->shown[i];
 	return NULL;
 }
@@ -299,7 +299,7 @@ static bool contest(struct quotas *t, const struct entry *by, bool mark)
 		uint32_t state = atomic_load(&e->state);
 
 		if (state == FREE || state == SETTLED || e == by || e->key != by->key ||
-		    memcmp(&e->thing.id, &by->thing.id, sizeof(by->thing.id)) != 0)
+		    !hash_eq(&e->thing.id, &by->thing.id))
 			continue;
 		if (mark)
 			atomic_store(&e->contested, true);

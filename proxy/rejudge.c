@@ -287,11 +287,6 @@ static void on_list_head(void *arg, const struct reply_head *head)
 		list_failed(arg, "the engine refuses to list it");
 }
 
-static void on_list_room(void *arg)
-{
-	(void)arg;
-}
-
 static void on_list_fail(void *arg, enum upcall_fault fault)
 {
 	(void)fault;
@@ -301,7 +296,6 @@ static void on_list_fail(void *arg, enum upcall_fault fault)
 static const struct upcall_handlers list_handlers = {
 	.head = on_list_head,
 	.data = on_list_data,
-	.room = on_list_room,
 	.fail = on_list_fail,
 };
 

@@ -153,7 +153,6 @@ static void on_fail(void *arg, enum upcall_fault fault)
 static const struct upcall_handlers handlers = {
 	.head = on_head,
 	.data = on_nothing,
-	.room = on_nothing,
 	.fail = on_fail,
 };
 

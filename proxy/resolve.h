@@ -76,8 +76,8 @@ void resolve_process(struct span question, struct buf *ret);
  *
  * Answer: the ticket, then
  *
- *	{"state":"seen","start":1154694,"uid":1000,"gid":1000,"pid_ns":4026532181,
- *	 "own_pid_ns":false,"place":"inside","ids":["64-hex-digits", ...]}
+ *	{"state":"seen","start":1154694,"uid":1000,"gid":1000,
+ *	 "place":"inside","ids":["64-hex-digits", ...]}
  *
  * place: inside, outside or unknown, by the names of its control groups (proxy/cgroup.h), which
  * prove nothing by themselves; outside also needs the resolver's own pid namespace.  ids: the

@@ -100,15 +100,6 @@ static struct hash key_of(const struct updates_key *key, const struct hash *owne
 	return hash_two((struct span){(const char *)owner->bytes, HASH_BYTES}, span_of(key->name));
 }
 
-static bool same(const struct hash *a, const struct hash *b)
-{
-	bool differs = false;
-
-	for (size_t i = 0; i < HASH_BYTES; i++)
-		differs = differs || a->bytes[i] != b->bytes[i];
-	return !differs;
-}
-
 static struct hash sum_of(const struct hash *key, const char *text, size_t len)
 {
 	return hash_two((struct span){(const char *)key->bytes, HASH_BYTES},
@@ -154,9 +145,9 @@ static struct slot *find_place(struct updates *t, const struct hash *owner, cons
 		struct slot *s = &t->slots[i];
 		bool live = atomic_load(&s->until) > now;
 
-		if (live && same(&s->key, key))
+		if (live && hash_eq(&s->key, key))
 			return s;
-		own += live && same(&s->owner, owner);
+		own += live && hash_eq(&s->owner, owner);
 		if (!live && !free_one &&
 		    (atomic_load(&s->turn) % 2 == 0 ||
 		     atomic_load(&s->began) + UPDATES_SILENCE_S <= now))
@@ -180,7 +171,7 @@ bool updates_put(struct updates *t, const struct updates_key *key, struct span t
 		if (!claim(s, now))
 			continue;
 		/* It may have become another's between the look and the claim. */
-		if (atomic_load(&s->until) > now && !same(&s->key, &hash)) {
+		if (atomic_load(&s->until) > now && !hash_eq(&s->key, &hash)) {
 			atomic_fetch_add(&s->turn, 1);
 			continue;
 		}
@@ -198,7 +189,7 @@ static bool read_slot(const struct slot *s, const struct hash *key, int64_t now,
 	size_t at = buf_len(ret), len = atomic_load(&s->len);
 	struct hash sum;
 
-	if (before % 2 || atomic_load(&s->until) <= now || !same(&s->key, key) ||
+	if (before % 2 || atomic_load(&s->until) <= now || !hash_eq(&s->key, key) ||
 	    len > UPDATES_TEXT_MAX)
 		return false;
 	buf_put(ret, s->text, len);
@@ -207,7 +198,7 @@ static bool read_slot(const struct slot *s, const struct hash *key, int64_t now,
 		return false;
 	struct hash is = sum_of(key, buf_span(ret).at + at, len);
 
-	return same(&is, &sum);
+	return hash_eq(&is, &sum);
 }
 
 bool updates_get(const struct updates *t, const struct updates_key *key, int64_t now,

@@ -37,7 +37,7 @@ enum upcall_fault {
 struct upcall_handlers {
 	void (*head)(void *arg, const struct reply_head *head);
 	void (*data)(void *arg); /* there is more to take, or the reply is complete */
-	void (*room)(void *arg); /* a streamed request body may go on */
+	void (*room)(void *arg); /* a streamed request body may go on; NULL: there is none */
 	void (*fail)(void *arg, enum upcall_fault fault);
 };
 

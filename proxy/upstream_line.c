@@ -312,6 +312,7 @@ static void upcall_ready(struct watch *w, uint32_t events)
 	upcall_set_interest(c);
 	if (c->wants_room && buf_len(&c->out) < UPCALL_PENDING / 2) {
 		c->wants_room = false;
-		c->handlers->room(c->arg);
+		if (c->handlers->room)
+			c->handlers->room(c->arg);
 	}
 }

@@ -163,11 +163,6 @@ static void on_head(void *arg, const struct reply_head *head)
 	on_data(l); /* what came with it */
 }
 
-static void on_room(void *arg)
-{
-	(void)arg;
-}
-
 static void on_fail(void *arg, enum upcall_fault fault)
 {
 	static const char *const why[] = {"", "it cannot be reached", "it has gone",
@@ -179,7 +174,6 @@ static void on_fail(void *arg, enum upcall_fault fault)
 static const struct upcall_handlers handlers = {
 	.head = on_head,
 	.data = on_data,
-	.room = on_room,
 	.fail = on_fail,
 };
 

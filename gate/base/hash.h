@@ -6,7 +6,9 @@
 
 #include "gate/base/span.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define HASH_BYTES   32
 #define HASH_HEX_LEN 64
@@ -31,6 +33,11 @@ struct hash_stream {
 void hash_begin(struct hash_stream *s);
 void hash_add(struct hash_stream *s, const void *bytes, size_t len);
 struct hash hash_end(struct hash_stream *s);
+
+static inline bool hash_eq(const struct hash *a, const struct hash *b)
+{
+	return memcmp(a->bytes, b->bytes, HASH_BYTES) == 0;
+}
 
 /* Writes 64 lower-case digits and a NUL. */
 void hash_hex(const struct hash *h, char out[HASH_HEX_LEN + 1]);
