@@ -4,7 +4,7 @@
  *
  * A batch is one transaction, and what it holds is the position: the highest number of
  * the log.  So nothing is lost or doubled by a break anywhere.  One shipper a log: the
- * session holds an advisory lock, and a second one waits.
+ * session holds an advisory lock; a second one is refused, and tries again later.
  */
 #include "audit/libpq_priv.h"
 #include "audit/sink_priv.h"

@@ -157,7 +157,9 @@ static void overview(FILE *out)
 	fputs("\nTables, with 'sallyport help TABLE':\n\n", out);
 	for (size_t i = 0; i < TABLES; i++)
 		fprintf(out, "  %-16s %s\n", tables[i].name, tables[i].doc);
-	fputs("\nExit status: 0 yes, 1 no, 2 could not ('audit verify' has more: see there).\n",
+	fputs("\nExit status: 0 yes, 1 no, 2 could not.  'audit verify' and 'audit ship' have 3 "
+	      "and 4 as "
+	      "well, and\n'serve' ends with 78 where starting it again does not help: see there.\n",
 	      out);
 }
 
