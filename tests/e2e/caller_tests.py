@@ -366,10 +366,11 @@ def test_networks_connect_what_is_ones_own(world):
         for thing in callers.of("containers"):
             if caller != thing.owner:
                 for verb in ("connect", "disconnect"):
-                    refused(callers, caller, f"/networks/{own}/{verb}", {"Container": thing.name})
+                    refused(callers, caller, f"/networks/{own}/{verb}", {"Container": thing.name},
+                            "read_only" if thing.access(caller) else None)
         for thing in callers.of("networks"):
             if caller != thing.owner:
-                refused(callers, caller, f"/networks/{thing.ident}/connect", {"Container": mine})
+                refused(callers, caller, f"/networks/{thing.ident}/connect", {"Container": mine}, "network")
                 if thing.access(caller):  # passed on: the engine says that it is not on it
                     callers.must(500, caller, "POST", f"/networks/{thing.ident}/disconnect",
                                  {"Container": mine})
@@ -384,10 +385,11 @@ def test_networks_connect_what_is_ones_own(world):
                      {"Container": f"{caller}-plain", "Force": True})
 
 
-def refused(callers, caller, target, body):
+def refused(callers, caller, target, body, reason):
+    """With that reason; None: as if what the body names did not exist."""
     status, document = callers.ask(caller, "POST", target, body)
-    if status not in (403, 404):
-        raise Trouble(f"{caller}: POST {target} {body}: {status} {document}")
+    if status != (403 if reason else 404) or reason and f"[{reason}," not in document["message"]:
+        raise Trouble(f"{caller}: POST {target} {body}: {status} {document}, and should be {reason}")
 
 
 def test_nothing_of_others_is_mounted_joined_or_overwritten(world):
@@ -396,16 +398,18 @@ def test_nothing_of_others_is_mounted_joined_or_overwritten(world):
         for thing in callers.things:
             if caller == thing.owner:
                 continue
-            uses = {"volumes": ({"Binds": [f"{thing.name}:/w"]},
-                                {"Mounts": [{"Type": "volume", "Source": thing.name, "Target": "/w"}]}),
-                    "networks": ({"NetworkMode": thing.name}, {"NetworkMode": thing.ident}),
-                    "containers": ({"NetworkMode": f"container:{thing.name}"},
-                                   {"PidMode": f"container:{thing.ident}"},
-                                   {"IpcMode": f"container:{thing.name}"},
-                                   {"VolumesFrom": [thing.name]}, {"Links": [f"{thing.name}:x"]})}
-            for host in uses[thing.kind]:
-                refused(callers, caller, "/containers/create", {"Image": APP, "HostConfig": host})
-        refused(callers, caller, "/volumes/create", {"Name": "old-data"})
+            uses = {"volumes": (("volume_owner", {"Binds": [f"{thing.name}:/w"]}),
+                                ("volume_owner", {"Mounts": [{"Type": "volume", "Source": thing.name,
+                                                              "Target": "/w"}]})),
+                    "networks": (("network", {"NetworkMode": thing.name}), ("network", {"NetworkMode": thing.ident})),
+                    "containers": (("namespace_join", {"NetworkMode": f"container:{thing.name}"}),
+                                   ("namespace_join", {"PidMode": f"container:{thing.ident}"}),
+                                   ("namespace_join", {"IpcMode": f"container:{thing.name}"}),
+                                   ("volumes_from", {"VolumesFrom": [thing.name]}),
+                                   ("link", {"Links": [f"{thing.name}:x"]}))}
+            for reason, host in uses[thing.kind]:
+                refused(callers, caller, "/containers/create", {"Image": APP, "HostConfig": host}, reason)
+        refused(callers, caller, "/volumes/create", {"Name": "old-data"}, "volume_owner")
 
 
 # --- what removes by the dozen ---

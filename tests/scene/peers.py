@@ -932,6 +932,8 @@ class Operator(Peer):
         memory below KIB [ROLE]: none is larger"""
         role = str(args[1 + (args[0] != "mark")]) if len(args) > 1 + (args[0] != "mark") else "worker"
         now = {pid: proc.memory_kib(pid) for pid in self.stage.gate.role(role)}
+        if not now:
+            raise Trouble(f"there is no {role}")
         if args[0] == "mark":
             self.marks["memory"] = now
             return
@@ -940,7 +942,9 @@ class Operator(Peer):
                 raise Trouble(f"{role} {pid} takes {size} KiB")
             if args[0] == "below":
                 continue
-            grown = size - self.marks["memory"].get(pid, size)
+            if pid not in self.marks["memory"]:
+                raise Trouble(f"{role} {pid} was not there when it was marked")
+            grown = size - self.marks["memory"][pid]
             self.stage.note(self.who, f"{role} {pid} grew by {grown} KiB")
             if grown > int(args[1]):
                 raise Trouble(f"a {role} grew by {grown} KiB")

@@ -74,6 +74,13 @@ class Datagrams:
         self.socket.settimeout(0.1)
         self.ended, self.thread = threading.Event(), None
 
+    def has_some(self):
+        """Something was sent and not read yet."""
+        try:
+            return bool(self.socket.recv(1, socket.MSG_PEEK))
+        except TimeoutError:
+            return False
+
     def read(self):
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()

@@ -87,7 +87,7 @@ def main(folder):
         check(f"{label}: {found!r}, not {want!r}", (found == want, ""), True)
 
     Server.body = first
-    check("another authority", fetch(ca="stranger"), 2)
+    check("another authority", fetch(ca="stranger"), 2, "certificate")
     same("nothing was kept", kept.exists(), False)
     check("new", fetch(), 0, "signed by acme")
     same("it is kept", kept.read_bytes(), first)
@@ -97,7 +97,7 @@ def main(folder):
     for label, body, status, text in (
             ("forged", forged, 200, "none of the known keys has signed it"),
             ("changed", first.replace(b"read", b"host"), 200, "is not what was signed"),
-            ("no bundle", b"<html>", 200, "no bundle of rules"), ("nothing", b"", 200, ""),
+            ("no bundle", b"<html>", 200, "no bundle of rules"), ("nothing", b"", 200, "no bundle of rules"),
             ("too large", b"x" * (17 << 20), 200, "larger than"),
             ("an error", b"", 500, "status 500"), ("gone", b"", 404, "status 404"),
             ("somewhere else", b"", 302, "status 302")):
@@ -105,7 +105,7 @@ def main(folder):
         check(label, fetch(), 2, text)
         same(f"{label}: the last good one is kept", kept.read_bytes(), first)
     Server.body, Server.status = second, 200
-    check("a newer one", fetch(), 0)
+    check("a newer one", fetch(), 0, "signed by acme")
     same("it is kept", kept.read_bytes(), second)
     Server.tagged = False
     check("the same without a tag", fetch(), 1)
@@ -121,12 +121,12 @@ def main(folder):
     (folder / "kept.bundle.etag").rmdir()
     for odd in (f"{port}x", f"+{port}", "0", "65536", f"{port + 65536}", f"0{port}", "", "-1"):
         check(f"port {odd!r}", fetch(port=odd), 2, "no port between 1 and 65535")
-    check("of another name", fetch(port=serve(folder, "other")), 2)
+    check("of another name", fetch(port=serve(folder, "other")), 2, "certificate")
     check("without TLS", fetch(scheme="http"), 2, "is no URL")
     check("a split head", fetch(target="/x HTTP/1.1\r\nX: y"), 2, "printable")
-    check("nobody there", fetch(port=1), 2)
+    check("nobody there", fetch(port=1), 2, "refused")
     kept.unlink()
-    check("lost here, so new", fetch(), 0)
+    check("lost here, so new", fetch(), 0, "signed by acme")
 
 
 with tempfile.TemporaryDirectory(prefix="sp-") as name:

@@ -2,9 +2,12 @@
 #include "proxy/emergency.h"
 #include "tests/unit/check.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -150,6 +153,51 @@ static void who_gave_it_up_cannot_write(void **state)
 	emergency_destroy(t);
 }
 
+/* What of the table is mapped here and cannot be written, as the kernel shows it. */
+static void *read_mapping(size_t *ret_len)
+{
+	unsigned long from = 0, to = 0;
+	char line[512], how[8];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	void *found = NULL;
+
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "memfd:sallyport-emergency") &&
+		    sscanf(line, "%lx-%lx %7s", &from, &to, how) == 3 && strcmp(how, "r--s") == 0)
+			found = (void *)from;
+	fclose(maps);
+	*ret_len = to - from;
+	return found;
+}
+
+/* Neither by making what is mapped writable, nor by mapping it once more. */
+static void the_seal_lets_nobody_write_again(void **state)
+{
+	struct err err = {0};
+	struct emergency *t = emergency_create(&err);
+	char path[64];
+	size_t len;
+	void *at;
+	int fd;
+
+	(void)state;
+	emergency_only_read(t);
+	at = read_mapping(&len);
+	CHECK_INT("it is mapped", true, at != NULL);
+	CHECK_INT("made writable", -1, mprotect(at, len, PROT_READ | PROT_WRITE));
+	CHECK_INT("forbidden", EACCES, errno);
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)at,
+		 (unsigned long)at + len);
+	fd = open(path, O_RDWR | O_CLOEXEC); /* root alone gets so far */
+	if (fd >= 0) {
+		CHECK_INT("mapped anew", true,
+			  mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+		CHECK_INT("written", -1, (int)pwrite(fd, "x", 1, 0));
+		close(fd);
+	}
+	emergency_destroy(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +206,7 @@ int main(void)
 		cmocka_unit_test(it_is_bounded),
 		cmocka_unit_test(modes_are_bounded_and_end),
 		cmocka_unit_test(who_gave_it_up_cannot_write),
+		cmocka_unit_test(the_seal_lets_nobody_write_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
