@@ -3,6 +3,7 @@
 #include "audit/log_priv.h"
 #include "gate/base/auto.h"
 #include "gate/base/clock.h"
+#include "gate/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -243,8 +244,8 @@ int erasable_sync(struct erasable *e, struct err *err)
 		return 0;
 	if (buf_spent(&e->lines))
 		rc = err_set(err, ERR_LIMIT, "no memory for values that can be erased");
-	else if (open_file(e, e->next) < 0 ||
-		 audit_log_write_at(e->fd, bytes.at, bytes.len, 0) < 0 || fdatasync(e->fd) < 0)
+	else if (open_file(e, e->next) < 0 || io_write_at(e->fd, bytes.at, bytes.len, 0) < 0 ||
+		 fdatasync(e->fd) < 0)
 		rc = err_sys(err, "keep values that can be erased");
 	buf_clear(&e->lines);
 	return rc;

@@ -4,6 +4,7 @@
 #include "audit/files_priv.h"
 #include "audit/log_priv.h"
 #include "gate/base/auto.h"
+#include "gate/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -209,7 +210,7 @@ static void overwrite(FILE *file)
 	if (fstat(fd, &st) < 0)
 		return;
 	for (uint64_t at = 0; at < (uint64_t)st.st_size; at += sizeof(zeros))
-		if (audit_log_write_at(fd, zeros, sizeof(zeros), at) < 0)
+		if (io_write_at(fd, zeros, sizeof(zeros), at) < 0)
 			return;
 	(void)fdatasync(fd);
 }
