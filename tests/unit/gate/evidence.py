@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -56,8 +57,8 @@ def text_key(key):
 class Log:
     """A signed log as audit/FORMAT.md has it; a minute between two records."""
 
-    def __init__(self, folder, segment=60, seed=1, rotate_at=None):
-        self.folder, self.segment, self.rotate_at = folder, segment, rotate_at
+    def __init__(self, folder, segment=60, seed=1, rotate_at=None, tiled=False):
+        self.folder, self.segment, self.rotate_at, self.tiled = folder, segment, rotate_at, tiled
         self.folder.mkdir()
         self.seq, self.prev, self.tree, self.notes, self.lines = 0, check.ZERO, check.Tree(), {}, []
         self.random, self.open = random.Random(seed), False
@@ -84,6 +85,14 @@ class Log:
             file.write(self.lines[-1] + b"\n")
         self.tree.add(leaf)
         self.seq += 1
+        if self.tiled and self.seq % 256 == 0:
+            self.tile()
+
+    def tile(self):
+        folder = self.folder / "tile/0"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.seq // 256 - 1:03d}").write_bytes(
+            b"".join(bytes.fromhex(line[-66:-2].decode()) for line in self.lines[-256:]))
 
     def open_segment(self):
         self.first, self.path = self.seq, self.folder / f"{self.seq:020d}.log"
@@ -465,7 +474,7 @@ def signed_bundles_come_along(place, log):
 
 def what_was_pruned_is_said(place, log):
     """The tiles are all there is of what was removed."""
-    pruned = Log(place.dir / "pruned")
+    pruned = Log(place.dir / "pruned", tiled=True)
     pruned.work(150)
     firsts = [int(path.stem) for path in sorted(pruned.folder.glob("*.log"))]
     tree = check.Tree()
@@ -473,8 +482,6 @@ def what_was_pruned_is_said(place, log):
         tree.add(bytes.fromhex(json.loads(line)["h"]))
     pruned.write({"type": "log_prune", "count": 2, "size": firsts[2], "root": tree.root().hex()})
     pruned.end()
-    (pruned.folder / "tile/0").mkdir(parents=True)
-    (pruned.folder / "tile/0/000").write_bytes(b"".join(bytes.fromhex(json.loads(line)["h"]) for line in pruned.lines[:256]))
     for first in firsts[:2]:
         (pruned.folder / f"{first:020d}.log").unlink()
     archive = place.make(pruned.folder, begin=-100)
@@ -490,6 +497,28 @@ def what_was_pruned_is_said(place, log):
     place.expect("an old anchor", archive, None, "--anchor", place.dir / "old-anchor")
     sorted(pruned.folder.glob("*.log"))[0].unlink()
     want("unsaid", True, "no log_prune says so" in place.make(pruned.folder, status=1))
+
+
+def most_memory(place, log):
+    """In KiB, of the program that makes an archive of all of a log."""
+    out = place.dir / "most.tar"
+    out.unlink(missing_ok=True)
+    process = subprocess.Popen([place.program, "audit", "evidence", log.folder, "--for", "pci", "--from", minute(-100),
+                                "--to", minute(10 ** 6), "-o", out], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    want("made", 0, process.returncode)
+    return usage.ru_maxrss
+
+
+def memory_does_not_grow_with_the_log(place, log):
+    if b"__asan_init" in Path(place.program).read_bytes():
+        return  # what the sanitizer keeps is not the program's
+    long = Log(place.dir / "long", segment=5000, tiled=True)
+    long.work(8000)
+    size = sum(len(line) for line in long.lines)
+    grown = most_memory(place, long.end()) - most_memory(place, log)
+    want(f"{grown} KiB for {size} bytes more", True, size > 5 << 20 and grown < 2048)
 
 
 def mistakes_are_told(place, log):
@@ -533,6 +562,7 @@ def main(program):
         a_part_of_the_log_is_enough(place, log)
         signed_bundles_come_along(place, log)
         what_was_pruned_is_said(place, log)
+        memory_does_not_grow_with_the_log(place, log)
         mistakes_are_told(place, log)
     return 1 if failed else 0
 
