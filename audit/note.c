@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALGORITHM 1 /* Ed25519 */
-#define B64       sodium_base64_VARIANT_ORIGINAL
-#define DASH      "\xe2\x80\x94 "
-#define SECRET    "PRIVATE+KEY+"
+#define ALGORITHM   1 /* Ed25519 */
+#define COSIGNATURE 4 /* Ed25519 over a time and a checkpoint, as witnesses sign */
+#define B64         sodium_base64_VARIANT_ORIGINAL
+#define DASH        "\xe2\x80\x94 "
+#define SECRET      "PRIVATE+KEY+"
 
 _Static_assert(crypto_sign_PUBLICKEYBYTES == sizeof(((struct note_key *)0)->bytes), "Ed25519");
 _Static_assert(crypto_sign_SECRETKEYBYTES == sizeof(((struct note_signer *)0)->secret), "Ed25519");
@@ -28,14 +29,19 @@ void note_name(const char *origin, char out[LINE_ORIGIN_MAX + 1])
 /* --- keys --- */
 
 /* SHA-256(name, newline, algorithm, key): its first four bytes. */
-static void set_id(struct note_key *key)
+static void set_id_of(struct note_key *key, char algorithm)
 {
-	char tail[2 + sizeof(key->bytes)] = {'\n', ALGORITHM};
+	char tail[2 + sizeof(key->bytes)] = {'\n', algorithm};
 	struct hash h;
 
 	memcpy(tail + 2, key->bytes, sizeof(key->bytes));
 	h = hash_two(span_of(key->name), (struct span){tail, sizeof(tail)});
 	memcpy(key->id, h.bytes, sizeof(key->id));
+}
+
+static void set_id(struct note_key *key)
+{
+	set_id_of(key, ALGORITHM);
 }
 
 static void set_seed(struct note_signer *s, const unsigned char seed[crypto_sign_SEEDBYTES])
@@ -100,8 +106,8 @@ void note_signer_format(const struct note_signer *s, char out[NOTE_SKEY_MAX])
 }
 
 /* Takes the parts apart; what the id says is not compared yet. */
-static bool parse(struct span text, struct note_key *key, unsigned char bytes[32],
-		  unsigned char id[4])
+static bool parse(struct span text, unsigned char algorithm, struct note_key *key,
+		  unsigned char bytes[32], unsigned char id[4])
 {
 	struct span name, id_text;
 	unsigned char with[1 + 32];
@@ -111,7 +117,7 @@ static bool parse(struct span text, struct note_key *key, unsigned char bytes[32
 	    name.len > LINE_ORIGIN_MAX ||
 	    sodium_hex2bin(id, 4, id_text.at, id_text.len, NULL, &len, NULL) < 0 || len != 4 ||
 	    sodium_base642bin(with, sizeof(with), text.at, text.len, NULL, &len, NULL, B64) < 0 ||
-	    len != sizeof(with) || with[0] != ALGORITHM)
+	    len != sizeof(with) || with[0] != algorithm)
 		return false;
 	*key = (struct note_key){0};
 	memcpy(key->name, name.at, name.len);
@@ -120,20 +126,30 @@ static bool parse(struct span text, struct note_key *key, unsigned char bytes[32
 	return true;
 }
 
-bool note_key_parse(struct span text, struct note_key *ret)
+static bool parse_public(struct span text, char algorithm, struct note_key *ret)
 {
 	unsigned char id[4];
 	struct note_key key;
 	unsigned char bytes[32];
 
-	if (!parse(text, &key, bytes, id))
+	if (!parse(text, (unsigned char)algorithm, &key, bytes, id))
 		return false;
 	memcpy(key.bytes, bytes, sizeof(bytes));
-	set_id(&key);
+	set_id_of(&key, algorithm);
 	if (memcmp(key.id, id, sizeof(id)) != 0)
 		return false;
 	*ret = key;
 	return true;
+}
+
+bool note_key_parse(struct span text, struct note_key *ret)
+{
+	return parse_public(text, ALGORITHM, ret);
+}
+
+bool note_witness_parse(struct span text, struct note_key *ret)
+{
+	return parse_public(text, COSIGNATURE, ret);
 }
 
 bool note_signer_parse(struct span text, struct note_signer *ret)
@@ -143,7 +159,7 @@ bool note_signer_parse(struct span text, struct note_signer *ret)
 	bool good;
 
 	if (!span_starts(text, SECRET) ||
-	    !parse(span_skip(text, sizeof(SECRET) - 1), &s.key, seed, id))
+	    !parse(span_skip(text, sizeof(SECRET) - 1), ALGORITHM, &s.key, seed, id))
 		return false;
 	set_seed(&s, seed);
 	sodium_memzero(seed, sizeof(seed));
@@ -175,6 +191,33 @@ bool note_signed_by(const struct note_key *key, struct span text, struct span si
 	       len == sizeof(with) && memcmp(with, key->id, 4) == 0 &&
 	       crypto_sign_verify_detached(with + 4, (const unsigned char *)text.at, text.len,
 					   key->bytes) == 0;
+}
+
+bool note_cosigned_by(const struct note_key *witness, struct span text, struct span signature,
+		      uint64_t *ret_time_s)
+{
+	unsigned char with[4 + 8 + crypto_sign_BYTES];
+	uint64_t time_s = 0;
+	struct buf said;
+	size_t len = 0;
+	bool good;
+
+	if (sodium_base642bin(with, sizeof(with), signature.at, signature.len, NULL, &len, NULL,
+			      B64) < 0 ||
+	    len != sizeof(with) || memcmp(with, witness->id, 4) != 0)
+		return false;
+	for (int i = 0; i < 8; i++)
+		time_s = time_s << 8 | with[4 + i];
+	buf_init(&said, NOTE_CHECKPOINT_MAX + 64);
+	buf_printf(&said, "cosignature/v1\ntime %llu\n", (unsigned long long)time_s);
+	buf_put(&said, text.at, text.len);
+	good = !buf_spent(&said) &&
+	       crypto_sign_verify_detached(with + 12, (const unsigned char *)buf_span(&said).at,
+					   buf_len(&said), witness->bytes) == 0;
+	buf_fini(&said);
+	if (good)
+		*ret_time_s = time_s;
+	return good;
 }
 
 void note_write(struct buf *out, struct span text, const char *name, const char *signature)
@@ -264,6 +307,22 @@ bool checkpoint_signed_by(const struct checkpoint *c, const struct note_key *key
 		line = span_skip(line, sizeof(DASH) - 1);
 		if (span_cut(&line, ' ', &name) && span_is(name, key->name) &&
 		    note_signed_by(key, c->text, line))
+			return true;
+	}
+	return false;
+}
+
+bool checkpoint_cosigned_by(const struct checkpoint *c, const struct note_key *witness,
+			    uint64_t *ret_time_s)
+{
+	struct span rest = c->signatures, line, name;
+
+	while (span_cut(&rest, '\n', &line)) {
+		if (!span_starts(line, DASH))
+			continue;
+		line = span_skip(line, sizeof(DASH) - 1);
+		if (span_cut(&line, ' ', &name) && span_is(name, witness->name) &&
+		    note_cosigned_by(witness, c->text, line, ret_time_s))
 			return true;
 	}
 	return false;

@@ -82,6 +82,16 @@ void note_hash_text(const struct hash *h, char out[NOTE_ROOT_TEXT]);
  */
 bool note_next(struct span *rest, struct checkpoint *ret);
 
+/*
+ * Of a witness (C2SP tlog-cosignature, algorithm 4): it has seen this checkpoint, at that
+ * second, and no log that the checkpoint does not go on from.
+ */
+bool note_witness_parse(struct span text, struct note_key *ret);
+bool note_cosigned_by(const struct note_key *witness, struct span text, struct span signature,
+		      uint64_t *ret_time_s);
+bool checkpoint_cosigned_by(const struct checkpoint *c, const struct note_key *witness,
+			    uint64_t *ret_time_s);
+
 /* True if one of its signatures is this key's, and right. */
 bool checkpoint_signed_by(const struct checkpoint *c, const struct note_key *key);
 

@@ -30,6 +30,7 @@ struct verify_options {
 	const struct verify_anchor *receipt; /* the log must hold this record */
 	const char *from; /* checkpoints, one behind the other, that the log must have grown from */
 	const char *key;  /* public key that must have signed, or NULL */
+	const char *witness; /* of whom one of `from` must have a cosignature, or NULL */
 	/* Called now and then; NULL: not. */
 	void (*progress)(void *arg, uint64_t records);
 	void *progress_arg;
@@ -47,6 +48,8 @@ struct verify_report {
 	bool has_checkpoint;      /* the folder has a file checkpoint */
 	uint64_t heads_fine;      /* checkpoints in files that the log agrees with */
 	uint64_t heads_pruned;    /* ... that are older than what is kept */
+	uint64_t witnessed;       /* records that the newest of the witness's covers; 0: none */
+	uint64_t witnessed_s;     /* when it was, by the witness's clock */
 	char key[VERIFY_KEY_MAX]; /* that signs at the end; "": nobody */
 	uint64_t bad_seq;         /* the first record that is wrong */
 	char bad_file[32];        /* where it is */

@@ -285,6 +285,29 @@ static bool signed_by_a_key(const struct verifier *v, const struct checkpoint *n
 	return false;
 }
 
+static int check_witness(struct verifier *v)
+{
+	struct verify_report *r = v->report;
+	struct note_key key;
+	uint64_t time_s;
+
+	if (!v->options || !v->options->witness)
+		return 0;
+	if (!note_witness_parse(span_of(v->options->witness), &key))
+		return verify_bad(v, VERIFY_UNREADABLE, "that is no key of a witness");
+	for (size_t i = 0; i < v->t.head_count; i++) {
+		const struct checkpoint *note = &v->t.heads[i].note;
+
+		if (note->size >= r->witnessed && checkpoint_cosigned_by(note, &key, &time_s)) {
+			r->witnessed = note->size;
+			r->witnessed_s = time_s;
+		}
+	}
+	return r->witnessed ? 0
+			    : verify_bad(v, VERIFY_CUT,
+					 "none of the checkpoints was cosigned by this witness");
+}
+
 static int check_given_key(struct verifier *v)
 {
 	struct note_key key;
@@ -303,7 +326,7 @@ int verify_tree_end(struct verifier *v)
 {
 	const struct verify_tree *t = &v->t;
 
-	if (check_heads(v) < 0 || check_given_key(v) < 0)
+	if (check_heads(v) < 0 || check_given_key(v) < 0 || check_witness(v) < 0)
 		return -1;
 	if (t->head_next < t->head_count)
 		return verify_bad(v, VERIFY_CUT, "the log ends here, and %s is of %llu records",

@@ -69,6 +69,8 @@ static void print_json(const char *dir, const struct verify_report *r, FILE *out
 		{"bad_offset", r->bad_offset},
 		{"checkpoints", r->checkpoints},
 		{"signed_size", r->signed_size},
+		{"witnessed", r->witnessed},
+		{"witnessed_at", r->witnessed_s},
 	};
 	struct buf text;
 
@@ -95,7 +97,7 @@ static void print_json(const char *dir, const struct verify_report *r, FILE *out
 
 static void print_tree(const struct verify_report *r, FILE *out)
 {
-	char root[HASH_HEX_LEN + 1];
+	char root[HASH_HEX_LEN + 1], when[CLOCK_TEXT_MAX];
 
 	if (r->result != VERIFY_FINE)
 		return;
@@ -109,6 +111,11 @@ static void print_tree(const struct verify_report *r, FILE *out)
 		"  signed             %" PRIu64 " records by %s\n"
 		"  checkpoints        %" PRIu64 " on record, %" PRIu64 " in files agree\n",
 		r->signed_size, r->key, r->checkpoints, r->heads_fine);
+	if (r->witnessed) {
+		clock_format(r->witnessed_s * 1000000000, when);
+		fprintf(out, "  witnessed          %" PRIu64 " records at %.19sZ\n", r->witnessed,
+			when);
+	}
 	if (r->heads_pruned)
 		fprintf(out, "  %" PRIu64 " checkpoints are older than what is kept\n",
 			r->heads_pruned);
@@ -206,6 +213,11 @@ static int take_options(const struct args *args, struct verify_input *in, struct
 		buf_put(&in->from, "", 1);
 		in->options.from = buf_span(&in->from).at;
 	}
+	in->options.witness = args->witness;
+	if (args->witness && !args->from)
+		return err_set(err, ERR_INPUT,
+			       "--witness needs --from: the file that `audit "
+			       "witness` keeps");
 	if (isatty(STDERR_FILENO)) {
 		in->options.progress = show_progress;
 		in->options.progress_arg = &in->shown_ms;

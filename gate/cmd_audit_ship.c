@@ -5,7 +5,7 @@
 #include "audit/sink.h"
 #include "gate/base/log.h"
 #include "gate/serve.h"
-#include "proxy/tls_stream.h"
+#include "gate/tls_dialer.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -34,37 +34,6 @@ static void take_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* --- TLS, for audit/ --- */
-
-static void *link_open(const struct sink_conf *conf, struct err *err)
-{
-	const struct tls_stream_conf to = {conf->host, conf->port, conf->ca, conf->cert, conf->key};
-
-	return tls_stream_open(&to, err);
-}
-
-static int link_write(void *link, struct span bytes, struct err *err)
-{
-	return tls_stream_write(link, bytes, err);
-}
-
-static long link_read(void *link, char *out, size_t size, struct err *err)
-{
-	return tls_stream_read(link, out, size, err);
-}
-
-static int link_drain(void *link, struct err *err)
-{
-	return tls_stream_drain(link, err);
-}
-
-static void link_close(void *link)
-{
-	tls_stream_close(link);
-}
-
-static const struct sink_dialer dialer = {link_open, link_write, link_read, link_drain, link_close};
-
 /* --- sinks --- */
 
 static int ship_one(const struct args *args, const struct config *c, const struct sink_conf *sink)
@@ -72,7 +41,7 @@ static int ship_one(const struct args *args, const struct config *c, const struc
 	const struct ship_options options = {
 		.once = args->once,
 		.accept_gap = args->accept_gap,
-		.dialer = &dialer,
+		.dialer = &tls_dialer,
 		.stop = &stop,
 		.tell = log_line,
 	};

@@ -32,6 +32,7 @@ struct args {
 	/* audit query, report, export */
 	const char *op, *verdict, *reason, *rule, *profile, *object, *type, *text;
 	const char *since, *until, *format, *index;
+	const char *witness;                  /* audit verify, witness */
 	bool once, accept_gap, schema;        /* audit ship */
 	bool csv;                             /* audit access-review */
 	const char *framework, *seed, *rules; /* audit evidence */

@@ -60,7 +60,7 @@ struct config {
 	struct auditor_conf auditor;
 	struct config_users users;
 	struct config_admin admin;
-	bool alarms_syslog; /* alarms go to the system's log, at once */
+	bool alarms_syslog;            /* alarms go to the system's log, at once */
 	const struct sink_conf *sinks; /* for `audit ship`; the auditor looks how far each is */
 	size_t sink_count;
 	const char *const *profile_names; /* those that are loaded; NULL at the end, or NULL */

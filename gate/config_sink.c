@@ -105,25 +105,34 @@ static bool is_path(const char *path)
 	return true;
 }
 
-static int build_url(const struct config_entry *e, struct arena *a, struct sink_conf *to,
-		     struct err *err)
+int config_sink_url(const char *url, struct arena *a, struct sink_conf *to, struct err *err)
 {
 	static const char https[] = "https://";
-	const char *url = jv_str(e->value, "url", ""), *host = url + sizeof(https) - 1;
+	const char *host = url + sizeof(https) - 1;
 	char authority[300];
 	size_t len;
 	bool bare;
 
 	if (strncmp(url, https, sizeof(https) - 1) != 0)
-		return config_wrong(e, err, "url must begin with https://");
+		return err_set(err, ERR_CONFIG, "url must begin with https://");
 	len = strcspn(host, "/?#");
 	to->path = host[len] ? host + len : "/";
-	if (len + sizeof(HTTPS_PORT) > sizeof(authority) || *to->path != '/' || !is_path(to->path))
-		return config_wrong(e, err, "url is none: https://HOST:PORT/PATH");
 	bare = !memchr(host, ':', len) || (len && host[len - 1] == ']');
+	if (len + sizeof(HTTPS_PORT) > sizeof(authority) || *to->path != '/' || !is_path(to->path))
+		return err_set(err, ERR_CONFIG, "url is none: https://HOST:PORT/PATH");
 	snprintf(authority, sizeof(authority), "%.*s%s", (int)len, host, bare ? HTTPS_PORT : "");
 	if (take_host(authority, strlen(authority), a, to) < 0)
-		return config_wrong(e, err, "url is none: https://HOST:PORT/PATH");
+		return err_set(err, ERR_CONFIG, "url is none: https://HOST:PORT/PATH");
+	return 0;
+}
+
+static int build_url(const struct config_entry *e, struct arena *a, struct sink_conf *to,
+		     struct err *err)
+{
+	struct err wrong;
+
+	if (config_sink_url(jv_str(e->value, "url", ""), a, to, &wrong) < 0)
+		return config_wrong(e, err, "%s", wrong.msg);
 	return 0;
 }
 
