@@ -568,6 +568,7 @@ void front_tick(struct worker *w)
 {
 	connection_tick(w);
 	quarantine_tick(w);
+	turns_tick(w);
 	for (struct exchange *x = w->exchanges, *next; x; x = next) {
 		next = x->next;
 		exchange_tick(x, w->loop.now_ms);

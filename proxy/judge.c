@@ -155,12 +155,16 @@ static int harden(struct exchange *x)
 {
 	struct decision *d = &x->decision;
 	struct err err = {0};
+	uint64_t began_ns = clock_thread_ns();
+	int rc;
 
 	if (x->hardened || !operation_hardens(x->call.op) || !profile_hardens(x->profile))
 		return 0;
 	x->hardened = true;
-	if (engine_harden(x->worker->rules, x->profile, &x->facts, x->arena, d->changes,
-			  &d->change_count, &err) == 0 &&
+	rc = engine_harden(x->worker->rules, x->profile, &x->facts, x->arena, d->changes,
+			   &d->change_count, &err);
+	turns_took(x, clock_thread_ns() - began_ns);
+	if (rc == 0 &&
 	    (!d->change_count || x->service->ops->apply(x->service->backend, &x->call, d->changes,
 							d->change_count, &err) == 0)) {
 		if (d->change_count)
@@ -362,8 +366,8 @@ void exchange_judge(struct exchange *x)
 			      .refused = &x->call.refused,
 			      .approved = asking_is_allowed,
 			      .approved_arg = x};
-
 	enum grant grant = profile_grant(x->profile, x->call.op);
+	uint64_t began_ns;
 
 	if (quarantine_refuses(x)) {
 		exchange_deny(x);
@@ -386,7 +390,9 @@ void exchange_judge(struct exchange *x)
 	if (is_out_of_reach(x))
 		return;
 	j.override = override_of(x->worker, x->profile, x->arena);
+	began_ns = clock_thread_ns();
 	x->permitted = decide(&j, x->arena, &x->decision);
+	turns_took(x, clock_thread_ns() - began_ns);
 	judge_name_fields(x);
 	if (!x->permitted && asking_begin(x))
 		return;
@@ -405,6 +411,16 @@ void exchange_judge(struct exchange *x)
 	} else if (remember(x) == 0 && quota_take(x) && take_rates(x) == 0) {
 		record_and_forward(x);
 	}
+}
+
+void exchange_take_turn(struct exchange *x)
+{
+	bool judged = profile_grant(x->profile, x->call.op) == GRANT_JUDGE;
+
+	if (judged && turns_wait(x))
+		return;
+	if (!quota_counts(x))
+		exchange_judge(x);
 }
 
 /* The adapter reads, asks for lookups, reads on, until it knows enough. */
@@ -426,8 +442,7 @@ void exchange_advance(struct exchange *x)
 		lookup_start(x);
 		break;
 	case STEP_READY:
-		if (!quota_counts(x))
-			exchange_judge(x);
+		exchange_take_turn(x);
 		break;
 	}
 }

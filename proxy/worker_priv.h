@@ -151,6 +151,13 @@ struct question_slot {
 	char owner[160];
 };
 
+#define PAUSES_MAX 32
+
+/* A caller whose next request is judged later. */
+struct pause {
+	uint64_t key, until_ms;
+};
+
 struct quota_state;
 struct asking;
 
@@ -183,6 +190,7 @@ struct exchange {
 	void (*table_free)(
 		struct exchange *x); /* tables.c: goes on with it; NULL: none is awaited */
 	uint64_t table_until_ms;     /* ... until then; 0: it did not begin to */
+	uint64_t turn_since_ms;      /* turns.c: it waits for its turn since; 0: it does not */
 
 	bool suspended;               /* MHD will not call until resumed */
 	bool upload_over;             /* MHD has given all of the body */
@@ -280,6 +288,10 @@ struct worker {
 	bool ending;      /* nothing is begun any more */
 	uint64_t stop_ms; /* what is not finished by then is ended */
 
+	struct pause pauses[PAUSES_MAX]; /* turns.c: of callers */
+	uint64_t pauses_until_ms;        /* the last of them ends */
+	bool turns_due;                  /* somebody waits */
+
 	struct rejudge *rejudge; /* in a watcher: what judges again */
 
 	struct emergency_view *emergency; /* what is in force; NULL without conf->emergency */
@@ -348,6 +360,11 @@ bool quarantine_holds(const struct exchange *x); /* by now; nothing is said */
 void quarantine_blame(struct violation *v, const struct quarantine *q, struct arena *a);
 void quarantine_tick(struct worker *w); /* ends connections */
 
+/* turns.c: whose request took long to judge waits with the next */
+void turns_took(struct exchange *x, uint64_t ns); /* of processor time */
+bool turns_wait(struct exchange *x);              /* true: it waits, or was refused */
+void turns_tick(struct worker *w);
+
 /* override.c: what an operator has put above the modes of a profile; NULL: nothing */
 const struct override *override_of(struct worker *w, const struct profile *p, struct arena *a);
 bool override_let_pass(const struct decision *d); /* what the profile would refuse, or ask for */
@@ -403,7 +420,8 @@ void exchange_refuse(struct exchange *x, enum reason reason, const char *field, 
 void exchange_answer_refusal(struct exchange *x);
 void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it */
 void exchange_advance(struct exchange *x);
-void exchange_deny(struct exchange *x); /* call.refused says why */
+void exchange_deny(struct exchange *x);      /* call.refused says why */
+void exchange_take_turn(struct exchange *x); /* all is known; it is judged, when it may be */
 void exchange_judge(struct exchange *x);
 void exchange_again(struct exchange *x); /* as if it had just come, with the body that it has */
 uint64_t exchange_upload_deadline(const struct exchange *x);

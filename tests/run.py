@@ -52,6 +52,8 @@ def suites(long):
               env=gcc),
         Suite("bench", [tests / "bench/run", *(["--seconds", "10"] if long else ["--rounds", "2"])], 300, GCC,
               quick=False, env=gcc),
+        Suite("bench-fair", [tests / "bench/fair", *([] if long else ["--seconds", "1"])], 120, GCC,
+              quick=False, env=gcc),
         Suite("bench-rules", [tests / "bench/rules", *(["--peers"] if long else [])], 400, GCC,
               quick=False, env={"JUDGE": str(GCC / "tests/bench/judge")}),
         Suite("fuzz", ["nice", tests / "fuzz/run", "--seconds", "600" if long else "60", "--jobs",
