@@ -69,6 +69,7 @@ static void ended(void *arg, pid_t pid)
 
 	quotas_died(s->quotas, pid, clock_boot_ns());
 	approvals_died(s->approvals, pid);
+	watched_died(s->watched, pid);
 }
 
 static void describe(void *arg, struct supervisor_view *ret)

@@ -141,8 +141,8 @@ void observe_unexplained(struct observe *o, struct pending *p, const char *cause
 
 	judge_again(o, p);
 
-	if (watched_lost(o->worker->conf->watched) != of->lost_deeds) {
-		of->lost_deeds = watched_lost(o->worker->conf->watched);
+	if (watched_lost(o->worker->conf->watched) != of->shared->lost_told) {
+		of->shared->lost_told = watched_lost(o->worker->conf->watched);
 		observe_gap(o, p->backend, "overrun",
 			    "more was decided than could be held against what happens: some of "
 			    "what follows may have been decided");

@@ -70,7 +70,6 @@ struct observed {
 	uint64_t look_ms, look_ns;
 	unsigned past, asked; /* of its history; requests under way */
 	struct ask *list;
-	uint64_t lost_deeds; /* that are on record */
 	/* records */
 	uint64_t minute_ms, alarm_ms, sum_ms;
 	unsigned in_minute;

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GENERATION_BYTES 80
 #define DECISION_BYTES   40
@@ -19,6 +20,7 @@ struct deed {
 	_Atomic bool failed;
 	_Atomic uint32_t used;
 	_Atomic uint64_t used_by; /* a line */
+	_Atomic int32_t pid;      /* of the worker that noted it; 0: the watcher did */
 	bool many;
 	uint8_t effect;
 	uint16_t backend;
@@ -87,6 +89,7 @@ deed_ref watched_add(struct watched *w, const struct deed_text *text)
 	d->effect = (uint8_t)text->effect;
 	d->backend = (uint16_t)text->backend;
 	d->many = text->many;
+	d->pid = text->before ? 0 : (int32_t)getpid();
 	d->used = 0;
 	d->used_by = 0;
 	d->failed = false;
@@ -263,6 +266,19 @@ bool watched_starts(const struct watched *w, size_t backend, const char *contain
 uint64_t watched_lost(const struct watched *w)
 {
 	return atomic_load(&w->lost);
+}
+
+void watched_died(struct watched *w, pid_t pid)
+{
+	uint64_t now_ms = clock_boot_ms();
+
+	for (size_t i = 0; w && i < WATCHED_DEEDS; i++) {
+		struct deed *d = &w->deeds[i];
+		uint64_t still = 0;
+
+		if (atomic_load(&d->pid) == (int32_t)pid)
+			atomic_compare_exchange_strong(&d->ended_ms, &still, now_ms);
+	}
 }
 
 /* --- what was seen --- */

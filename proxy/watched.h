@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct watched;
 
@@ -91,6 +92,9 @@ bool watched_starts(const struct watched *w, size_t backend, const char *contain
 /* Deeds that had to make room before they were used up. */
 uint64_t watched_lost(const struct watched *w);
 
+/* That worker has ended: what it had begun comes soon, or never. */
+void watched_died(struct watched *w, pid_t pid);
+
 /* --- what was seen, by backend --- */
 
 struct watched_sums {
@@ -103,6 +107,7 @@ struct watched_backend {
 	uint64_t last_ns;         /* when the last happening was, by the engine's clock; 0: none */
 	uint64_t resume_ns;       /* from where a watcher that takes over has to read */
 	uint64_t began_ns;        /* what the next sum is of */
+	uint64_t lost_told;       /* of watched_lost(), those that are on record */
 	uint64_t lines[WATCHED_LINES]; /* hashes; a line that comes again is no news */
 	unsigned next_line;
 	uint64_t found[WATCHED_FOUND]; /* hashes, 0: none */

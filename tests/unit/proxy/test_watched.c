@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DECISION "01900000-0000-7000-8000-000000000001"
 #define TABLE    ((size_t)1 << 20) /* bytes of it that are looked through */
@@ -94,6 +95,28 @@ static void a_line_that_is_read_again_is_explained_again(void **state)
 	CHECK_INT("the same", 1, watched_explain(w, 0, &h, &first));
 }
 
+/* What it had begun can come for a while; what it ended before stays as it was. */
+static void a_dead_workers_decisions_come_to_an_end(void **state)
+{
+	struct watched *w = table();
+	struct watched_read later = {.line = 0};
+	deed_ref refs[DEEDS_OF_ONE];
+	const struct happening h = start_of("c1");
+
+	(void)state;
+	watched_note(w, 0, OP_CONTAINER_START, "c1", DECISION, refs);
+	later.at_ms = clock_boot_ms() + DEED_LATE_MS + 1000;
+	watched_died(w, getpid() + 1);
+	CHECK_INT("another one died", 1, watched_explain(w, 0, &h, &later));
+	watched_note(w, 0, OP_CONTAINER_START, "c1", DECISION, refs);
+	watched_note(w, 0, OP_CONTAINER_START, "c1", DECISION, refs);
+	watched_died(w, getpid());
+	CHECK_INT("too late", 0, watched_explain(w, 0, &h, &later));
+	later.at_ms = clock_boot_ms() + DEED_LATE_MS - 1000;
+	CHECK_INT("late", 1, watched_explain(w, 0, &h, &later));
+	watched_died(NULL, getpid());
+}
+
 /* A list told of it; then its event comes, once. */
 static void what_a_list_told_is_no_news(void **state)
 {
@@ -179,6 +202,7 @@ int main(void)
 		cmocka_unit_test(a_decision_explains_one_start),
 		cmocka_unit_test(a_later_decision_comes_last),
 		cmocka_unit_test(a_line_that_is_read_again_is_explained_again),
+		cmocka_unit_test(a_dead_workers_decisions_come_to_an_end),
 		cmocka_unit_test(what_a_list_told_is_no_news),
 		cmocka_unit_test(long_names_explain_as_well),
 		cmocka_unit_test(what_was_not_sent_explains_nothing),
