@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
@@ -25,6 +26,9 @@
 /* Free bytes, for all processes of the test; 0: what the file system really has. */
 static uint64_t *room;
 
+/* What file system it is; 0: what it really is. */
+static unsigned magic;
+
 int __real_fstatfs64(int fd, struct statfs *ret);
 int __wrap_fstatfs64(int fd, struct statfs *ret);
 
@@ -32,6 +36,8 @@ int __wrap_fstatfs64(int fd, struct statfs *ret)
 {
 	int result = __real_fstatfs64(fd, ret);
 
+	if (magic)
+		ret->f_type = magic;
 	if (room && *room) {
 		ret->f_bsize = 1;
 		ret->f_bavail = *room;
@@ -201,7 +207,7 @@ static void write_text(const char *path, const char *text)
 	fixture_write(path, text, strlen(text));
 }
 
-static void mount_small(const char *dir)
+static void mount_with(const char *dir, const char *options)
 {
 	char map[64];
 	uid_t uid = getuid();
@@ -212,7 +218,7 @@ static void mount_small(const char *dir)
 		write_text("/proc/self/uid_map", map);
 	}
 	CHECK_INT("private", 0, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-	CHECK_INT("mount", 0, mount("small", dir, "tmpfs", 0, "size=2m"));
+	CHECK_INT("mount", 0, mount("small", dir, "tmpfs", 0, options));
 }
 
 static void fill(const char *dir)
@@ -231,7 +237,7 @@ static void in_a_small_file_system(struct gate *g)
 	struct audit_client *c;
 	unsigned n = 1;
 
-	mount_small(g->dir);
+	mount_with(g->dir, "size=2m");
 	g->segment_bytes = 262144;
 	g->more.reserve_bytes = 262144;
 	g->more.low_free_bytes = g->more.warn_free_bytes = 524288;
@@ -284,6 +290,101 @@ static void a_full_file_system_is_survived(void **state)
 	CHECK_INT("waited", pid, waitpid(pid, &status, 0));
 	CHECK_INT("status", 0, status);
 	fixture_remove(g.dir);
+}
+
+/* A file system that cannot take another file: no inodes, no descriptors. */
+static void in_few_files(struct gate *g, const char *options, bool no_descriptors)
+{
+	const struct rlimit few = {3, 3};
+	struct audit_client *c;
+	unsigned n = 1;
+
+	mount_with(g->dir, options);
+	*room = PLENTY;
+	g->segment_bytes = 16384;
+	g->more.reserve_bytes = KEPT;
+	gate_start(g);
+	c = worker_start(g);
+	if (no_descriptors)
+		CHECK_INT("no more", 0, prlimit(g->pid, RLIMIT_NOFILE, &few, NULL));
+	while (audit_client_up(c) && worker_decide(c, n, "deny").granted)
+		CHECK_INT("it ends", 1, n++ < 2000);
+	CHECK_INT("many", 1, n > 20);
+	CHECK_INT("sealed, not killed", AUDITOR_SEALED, gate_wait(g));
+	gate_verified(g);
+	CHECK_INT("all that was granted is there", n - 1,
+		  gate_log_count(g, "\"type\":\"decision\""));
+	audit_client_destroy(c);
+}
+
+static void no_more_files_is_as_no_room(void **state)
+{
+	static const struct {
+		const char *label, *options;
+		bool no_descriptors;
+	} cases[] = {
+		{"inodes", "size=64m,nr_inodes=24", false},
+		{"descriptors", "size=64m", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct gate g;
+		int status;
+		pid_t pid;
+
+		begin(&g);
+		pid = fork();
+		if (pid == 0) {
+			in_few_files(&g, cases[i].options, cases[i].no_descriptors);
+			_exit(0);
+		}
+		CHECK_INT("waited", pid, waitpid(pid, &status, 0));
+		CHECK_INT(cases[i].label, 0, status);
+		fixture_remove(g.dir);
+	}
+}
+
+/* By the number that statfs() gives; a log is not lost because somebody mounted it so. */
+static void file_systems_that_lose_what_was_synced_are_refused(void **state)
+{
+	static const struct {
+		unsigned magic;
+		const char *said; /* NULL: it is taken */
+	} cases[] = {
+		{0x01021994, "tmpfs"}, {0x858458f6, "ramfs"}, {0x6969, "nfs"},
+		{0x517B, "smb"},       {0xFE534D42, "smb"},   {0xFF534D42, "cifs"},
+		{0x01021997, "9p"},    {0x5346414F, "afs"},   {0x00C36400, "ceph"},
+		{0x65735546, "fuse"},  {0xEF53, NULL},        {0x58465342, NULL},
+		{0x9123683E, NULL},    {0x2FC12FC1, NULL},    {0x794C7630, NULL},
+	};
+	struct auditor_conf conf = {.origin = "test/log", .segment_bytes = 65536, .build = "test"};
+	struct auditor *a;
+	struct gate g;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct err err = {0};
+		char label[32];
+
+		gate_init(&g);
+		*room = 0;
+		conf.dir = g.dir;
+		magic = cases[i].magic;
+		snprintf(label, sizeof(label), "%08x", magic);
+		conf.unsafe_fs = false;
+		a = auditor_open(&conf, &err);
+		CHECK_INT(label, cases[i].said == NULL, a != NULL);
+		CHECK_INT(label, 1, !cases[i].said || strstr(err.msg, cases[i].said) != NULL);
+		if (a)
+			auditor_close(a);
+		conf.unsafe_fs = true;
+		a = auditor_open(&conf, &err);
+		CHECK_INT("unless it is said", 1, a != NULL);
+		auditor_close(a);
+		magic = 0;
+		fixture_remove(g.dir);
+	}
 }
 
 static int told; /* alarms */
@@ -353,6 +454,8 @@ int main(void)
 		cmocka_unit_test(the_reserve_takes_the_last_words),
 		cmocka_unit_test(no_room_for_another_segment),
 		cmocka_unit_test(a_full_file_system_is_survived),
+		cmocka_unit_test(no_more_files_is_as_no_room),
+		cmocka_unit_test(file_systems_that_lose_what_was_synced_are_refused),
 		cmocka_unit_test(a_sealed_log_still_alarms),
 		cmocka_unit_test(what_ends_is_an_operation),
 	};
