@@ -921,6 +921,15 @@ class Operator(Peer):
         proc.kill(self.stage.gate.process.pid, 18)
         self.do_await(args, statement)
 
+    def do_freeze(self, args, _):
+        """freeze ROLE: it hangs, until `thaw ROLE`"""
+        for pid in self.stage.gate.role(str(args[0])):
+            proc.kill(pid, 19)
+
+    def do_thaw(self, args, _):
+        for pid in self.stage.gate.role(str(args[0])):
+            proc.kill(pid, 18)
+
     def do_await(self, args, _):
         """await ROLE: after kill, a new one has taken its place"""
         before = self.marks[str(args[0])]
