@@ -5,6 +5,7 @@
 #include "audit/safe_priv.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void put_head(const struct evidence *e, struct buf *out)
 {
@@ -46,7 +47,14 @@ static void put_cards(const struct evidence *e, struct buf *out)
 	buf_puts(out, "</div>\n");
 }
 
-/* A page of text stands as it is. */
+static const char *behind_title(const char *text)
+{
+	const char *gap = strstr(text, "\n\n");
+
+	return gap ? gap + 2 : text;
+}
+
+/* A page of text stands as it is, but for its title. */
 static void put_page(struct buf *out, const char *title, const struct evidence *e,
 		     void (*page)(const struct evidence *, struct buf *))
 {
@@ -59,7 +67,7 @@ static void put_page(struct buf *out, const char *title, const struct evidence *
 	if (buf_spent(&text))
 		out->spent = true;
 	else
-		safe_html_lines(out, buf_span(&text).at);
+		safe_html_lines(out, behind_title(buf_span(&text).at));
 	buf_puts(out, "</pre>\n");
 	buf_fini(&text);
 }

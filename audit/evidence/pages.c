@@ -16,7 +16,7 @@ static void put_title(struct buf *out, const char *title)
 
 static void put_number(struct buf *out, const char *name, uint64_t n)
 {
-	buf_printf(out, "  %-44s %12" PRIu64 "\n", name, n);
+	buf_printf(out, "  %-46s %12" PRIu64 "\n", name, n);
 }
 
 static uint64_t of_type(const struct evidence *e, enum record_type t)
@@ -61,7 +61,12 @@ void page_readme(const struct evidence *e, struct buf *out)
 		"KEY is the log's public key. The one in this archive (keys/checkpoint.vkey) "
 		"proves\n"
 		"nothing of itself: compare it with what you were given when the gate was set up.\n"
-		"With --anchor FILE, a file of checkpoints that you kept elsewhere, and "
+		"--sums HASH is the hash of SHA256SUMS as it was printed when the archive was "
+		"made\n"
+		"(a gate that ran has it on record, behind this archive's end): with it, the "
+		"pages\n"
+		"are those that were made. With --anchor FILE, a file of checkpoints that you kept "
+		"elsewhere, and "
 		"--receipt,\n"
 		"what a caller kept of a reply, it also finds a log that was written anew.\n\n"
 		"It checks each record's hash, the chain, the numbering, the tree and its\n"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""verify.py [--key KEY] [--anchor FILE] [--receipt LOG;SEQ;HASH]... [--every-signature] ARCHIVE
+"""verify.py [--key KEY] [--sums HASH] [--anchor FILE] [--receipt LOG;SEQ;HASH]... [--every-signature] ARCHIVE
 
 Checks an archive that `sallyport audit evidence` made: a tar file, or the folder that it was
 unpacked to. Needs Python 3.8 and its standard library, no network and no gate.
 
 --key               the log's public key (NAME+ID+KEY, or a file with it) as you were given it
+--sums              the hash of SHA256SUMS, as it was printed when the archive was made
 --anchor            a file of checkpoints that you kept elsewhere; the log must have grown from them
 --receipt           a Sallyport-Audit reply header that a caller kept
 --every-signature   of checkpoints on record, not only of the last in each segment (slow)
@@ -560,6 +561,8 @@ class Check:
 
     def check_sums(self):
         listed = {}
+        if self.options.sums and sha(self.archive.read(SUMS)).hex() != self.options.sums:
+            self.wrong(SUMS, "is not the one that --sums names: the archive is not as it was made")
         for line in self.text(SUMS).splitlines():
             digest, name = line[:64], line[66:]
             if not re.fullmatch(r"[0-9a-f]{64}  [A-Za-z0-9._/-]+", line) or name in listed:
@@ -736,6 +739,8 @@ class Check:
             raise Wrong("the log is not signed by the key that was given")
         if not given:
             self.notes.append("no --key was given: compare the key above with the one that you were given elsewhere")
+        if not self.options.sums:
+            self.notes.append("no --sums was given: pages of text may have been written anew; the records were not")
         if not self.options.anchor:
             self.notes.append("no --anchor was given: the anchor in the archive is what the host said of it")
 
@@ -865,6 +870,7 @@ class Check:
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--key")
+    parser.add_argument("--sums")
     parser.add_argument("--anchor")
     parser.add_argument("--receipt", action="append", default=[])
     parser.add_argument("--every-signature", action="store_true")

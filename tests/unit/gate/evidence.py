@@ -323,8 +323,8 @@ def a_good_archive_is_found_good(place, log):
     want("escaped", (False, False, False), ("<script>" in page, "\x1b" in page, "<b>python" in page))
     want("no script", False, "src=" in page or "http://" in page or "https://" in page)
     done = files["completeness.txt"][2].decode()
-    for text in ("torn tails that were trimmed                            1", "unexplained      ",
-                 "times damage was accepted                               1"):
+    for text in ("torn tails that were trimmed                              1", "unexplained      ",
+                 "times damage was accepted                                 1"):
         want(text, True, text in done)
     want("bundle", True, "commit c0ffee, author ann, approver bob, ticket SEC-1" in files["rules.txt"][2].decode())
     anchor = sorted(log.notes)[-3]  # the newest is of the log's end, the one before was not published
@@ -391,6 +391,11 @@ def forgeries_are_named(place, archive, log):
             ("another's anchor", put("anchor", (outsider.folder / "checkpoint").read_bytes()), "WRONG anchor:", True),
             ("another key", put("keys/checkpoint.vkey", text_key(outsider.key).encode()), "it is not the key that signs", True)):
         place.expect(label, forge(place, archive, change, sums), pattern)
+    sums = hashlib.sha256(members(archive)["SHA256SUMS"][2]).hexdigest()
+    page = forge(place, archive, edit("completeness.txt", b"torn", b"worn"))
+    place.expect("a page, with sums made anew", page, None)
+    place.expect("the hash that was printed tells", page, "SHA256SUMS: is not the one that --sums names", "--sums", sums)
+    place.expect("the true one has it", archive, None, "--sums", sums)
     place.expect("a key that was given", archive, "not signed by the key that was given", "--key", text_key(outsider.key))
     receipt = f"{ORIGIN};50;{json.loads(log.lines[50])['h']}"
     place.expect("a receipt", archive, None, "--receipt", receipt)
