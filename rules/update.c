@@ -7,7 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	ROW_COUNT = 0
+#define UPDATE(path, how, hint) +1
+#include "rules/update.def"
+#undef UPDATE
+};
+
 struct comparing {
+	/* Of each row the length of the list that it is about: the part before "[]."; 0 if it is
+	 * about no list of objects. */
+	size_t lists[ROW_COUNT];
 	const struct jv *facts, *replaces, *settings;
 	const struct jv *old, *now; /* workloads */
 	struct arena *arena;
@@ -262,19 +272,26 @@ static const follows_fn follows[] = {
 #undef UPDATE
 };
 
-/* The list that a row is about: the part before "[]."; 0 if it is about no list of objects. */
-static size_t list_part(const char *path)
+static void find_lists(struct comparing *c)
 {
-	const char *at = strstr(path, "[].");
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const char *at = strstr(update_rows[i].path, "[].");
 
-	return at ? (size_t)(at - path) : 0;
+		c->lists[i] = at ? (size_t)(at - update_rows[i].path) : 0;
+	}
 }
 
-static bool same_list(const char *a, const char *b)
+static bool same_list(const struct comparing *c, size_t a, size_t b)
 {
-	size_t n = list_part(a);
+	size_t n = c->lists[a];
 
-	return n && n == list_part(b) && memcmp(a, b, n) == 0;
+	return n && n == c->lists[b] && memcmp(update_rows[a].path, update_rows[b].path, n) == 0;
+}
+
+/* The row's path within an entry of its list. */
+static const char *within_entry(const struct comparing *c, const struct update_row *row)
+{
+	return row->path + c->lists[row - update_rows] + strlen("[].");
 }
 
 /* A row's value below at; "[]" at its end is the list itself. */
@@ -292,14 +309,14 @@ static const struct jv *value_at(const struct jv *at, const char *path)
 	return jv_path(at, text);
 }
 
-static const struct jv *list_at(const struct jv *at, const char *path)
+static const struct jv *list_at(const struct comparing *c, const struct jv *at, size_t row)
 {
 	char text[128];
-	size_t len = list_part(path);
+	size_t len = c->lists[row];
 
 	if (len >= sizeof(text))
 		return NULL;
-	memcpy(text, path, len);
+	memcpy(text, update_rows[row].path, len);
 	text[len] = '\0';
 	return jv_path(at, text);
 }
@@ -360,11 +377,8 @@ static void looser(const struct comparing *c, const struct update_row *row, cons
 static bool entry_follows(const struct comparing *c, size_t first, const struct jv *old,
 			  const struct jv *now, const struct update_row **ret_row)
 {
-	const char *list = update_rows[first].path;
-	size_t skip = list_part(list) + 3;
-
-	for (size_t i = first; i < update_row_count && same_list(list, update_rows[i].path); i++) {
-		const char *rest = update_rows[i].path + skip;
+	for (size_t i = first; i < ROW_COUNT && same_list(c, first, i); i++) {
+		const char *rest = within_entry(c, &update_rows[i]);
 
 		if (follows[i](c, value_at(old, rest), value_at(now, rest)))
 			continue;
@@ -417,8 +431,7 @@ static void not_there_before(const struct comparing *c, const struct update_row 
 
 static void compare_list(const struct comparing *c, size_t first, bool each)
 {
-	const char *path = update_rows[first].path;
-	const struct jv *old = list_at(c->old, path), *now = list_at(c->now, path);
+	const struct jv *old = list_at(c, c->old, first), *now = list_at(c, c->now, first);
 	const struct update_row *row;
 
 	for (size_t i = 0; now && now->kind == JV_ARRAY && i < now->count; i++) {
@@ -426,19 +439,18 @@ static void compare_list(const struct comparing *c, size_t first, bool each)
 
 		if (is_new_and_empty(one) || has_equal(c, first, old, one, &row))
 			continue;
-		not_there_before(c, row, one, row->path + list_part(path) + 3);
+		not_there_before(c, row, one, within_entry(c, row));
 	}
 	for (size_t i = 0; each && old && old->kind == JV_ARRAY && i < old->count; i++)
 		if (!has_equal(c, first, now, &old->items[i], &row))
-			looser(c, row, row->path,
-			       value_at(&old->items[i], row->path + list_part(path) + 3), NULL);
+			looser(c, row, row->path, value_at(&old->items[i], within_entry(c, row)),
+			       NULL);
 }
 
-static bool is_each(size_t first)
+static bool is_each(const struct comparing *c, size_t first)
 {
-	for (size_t i = first; i < update_row_count; i++)
-		if (same_list(update_rows[first].path, update_rows[i].path) &&
-		    strcmp(update_rows[i].how, "EACH") == 0)
+	for (size_t i = first; i < ROW_COUNT; i++)
+		if (same_list(c, first, i) && strcmp(update_rows[i].how, "EACH") == 0)
 			return true;
 	return false;
 }
@@ -448,11 +460,11 @@ static void compare_row(const struct comparing *c, size_t i)
 	const struct update_row *row = &update_rows[i];
 	const struct jv *old, *now;
 
-	if (list_part(row->path) && strcmp(row->how, "LABEL") == 0 && may_change(c, "labels"))
+	if (c->lists[i] && strcmp(row->how, "LABEL") == 0 && may_change(c, "labels"))
 		return;
-	if (list_part(row->path)) {
-		if (i == 0 || !same_list(row->path, update_rows[i - 1].path))
-			compare_list(c, i, is_each(i));
+	if (c->lists[i]) {
+		if (i == 0 || !same_list(c, i, i - 1))
+			compare_list(c, i, is_each(c, i));
 		return;
 	}
 	old = value_at(c->old, row->path);
@@ -565,8 +577,10 @@ struct violations update_faults(const struct jv *facts, const struct jv *setting
 	else if (!c.old || c.old->kind != JV_OBJECT || !c.now || c.now->kind != JV_OBJECT)
 		add(&c, REASON_update_unknown, "name", jv_str(c.replaces, "name", ""),
 		    "it is not known what the container was");
-	else
+	else {
+		find_lists(&c);
 		compare(&c, op);
+	}
 	return ret;
 }
 
