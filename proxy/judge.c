@@ -379,8 +379,8 @@ void exchange_judge(struct exchange *x)
 	if (grant == GRANT_JUDGE) {
 		if (harden(x) < 0 || !quota_look(x))
 			return;
-		if (x->quota)
-			make_facts(x);
+		if (quota_facts(x))
+			jv_set(x->arena, &x->facts, "quota", *quota_facts(x));
 		j.facts = &x->facts;
 	}
 	if (arena_spent(x->arena)) {

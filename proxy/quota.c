@@ -450,6 +450,7 @@ bool quota_look(struct exchange *x)
 	struct quota_state *q = x->quota;
 	struct quota_sums sums;
 	struct quota_count c;
+	enum quota_answer answer;
 
 	if (!q)
 		return true;
@@ -465,7 +466,8 @@ bool quota_look(struct exchange *x)
 		return false;
 	}
 	c = count_of(x, 0);
-	switch (quotas_look(x->worker->conf->quotas, &c, clock_boot_ns(), &sums)) {
+	answer = quotas_look(x->worker->conf->quotas, &c, clock_boot_ns(), &sums);
+	switch (answer) {
 	case QUOTA_FITS:
 	case QUOTA_OVER:
 		break;
@@ -479,11 +481,7 @@ bool quota_look(struct exchange *x)
 		busy(x);
 		return false;
 	}
-	q->over = false;
-	for (int k = 0; k < QUOTA_COUNT; k++)
-		q->over = q->over || (c.limits[k] >= 0 && sums.asked[k] > 0 &&
-				      (sums.used[k] > c.limits[k] ||
-				       sums.asked[k] > c.limits[k] - sums.used[k]));
+	q->over = answer == QUOTA_OVER;
 	say(x, &sums);
 	keep_use(x, &sums);
 	return true;
