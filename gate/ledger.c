@@ -1,5 +1,6 @@
 #include "gate/ledger.h"
 
+#include "gate/base/hash.h"
 #include "gate/base/io.h"
 
 #include <errno.h>
@@ -33,11 +34,6 @@ static bool is_known(const struct jv *doc)
 	return true;
 }
 
-static bool is_full_id(const char *id)
-{
-	return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
-}
-
 static bool is_kind(const char *kind)
 {
 	return strcmp(kind, "container") == 0 || strcmp(kind, "network") == 0 ||
@@ -69,7 +65,7 @@ int ledger_entry_parse(const struct jv *doc, struct ledger_entry *ret, struct er
 	volume = strcmp(ret->kind, "volume") == 0;
 	if (!is_kind(ret->kind))
 		return bad(err, "kind is container, network or volume");
-	if (volume ? !*ret->id || !*ret->created : !is_full_id(ret->id) || *ret->created)
+	if (volume ? !*ret->id || !*ret->created : !hash_is_hex(span_of(ret->id)) || *ret->created)
 		return bad(err, "containers and networks have a full id, volumes a name and the "
 				"time at which they were made");
 	if (!*ret->backend || !*ret->owner || strlen(ret->owner) > OWNER_MAX)

@@ -2,6 +2,7 @@
 #include "proxy/rejudge_priv.h"
 
 #include "gate/base/clock.h"
+#include "gate/base/hash.h"
 #include "gate/base/log.h"
 #include "proxy/engines.h"
 #include "proxy/metrics.h"
@@ -218,11 +219,6 @@ static void list_failed(struct rejudging *r, const char *why)
 	rejudging_again(r);
 }
 
-static bool is_id(const char *id)
-{
-	return strlen(id) == REJUDGE_ID_MAX && strspn(id, "0123456789abcdef") == REJUDGE_ID_MAX;
-}
-
 static void on_row(void *arg, struct span row)
 {
 	struct rejudging *r = arg;
@@ -250,7 +246,7 @@ static void on_row(void *arg, struct span row)
 	}
 	if (r->lists_kill && (!*id || !rejudge_kills(r->worker, call.object.owner)))
 		id = "";
-	if (is_id(id)) {
+	if (hash_is_hex(span_of(id))) {
 		memcpy(one.id, id, sizeof(one.id));
 		push(r, &one);
 	}

@@ -142,8 +142,6 @@ enum running {
 	RUNNING_STOP        /* or refused for whatever reason, or unknown */
 };
 
-const char *running_name(enum running r);
-
 const struct reach *profile_reach(const struct profile *p); /* visibility */
 bool profile_hardens(const struct profile *p);              /* harden, own_socket or pin */
 bool profile_tells_codes_only(const struct profile *p);     /* denial = "code" */

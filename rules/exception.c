@@ -177,6 +177,7 @@ static int unknown_rule(const struct engine *eng, const struct profile *p,
 			const struct exception *x, struct err *err)
 {
 	struct nearest near = nearest_to(span_of(x->rule));
+	char text[NEAREST_TEXT_MAX];
 
 	for (size_t i = 0; i < eng->check_count; i++)
 		nearest_offer(&near, eng->items[i].name);
@@ -184,9 +185,8 @@ static int unknown_rule(const struct engine *eng, const struct profile *p,
 		nearest_offer(&near, p->items[i]->name);
 	return err_set(err, ERR_CONFIG,
 		       "%s:%d: profile \"%s\": exception: no rule or standard check is named "
-		       "\"%.64s\"%s%s",
-		       x->file, x->line, p->name, x->rule, near.best ? "; the nearest is " : "",
-		       near.best ? near.best : "");
+		       "\"%.64s\"%s",
+		       x->file, x->line, p->name, x->rule, nearest_said(near.best, text));
 }
 
 /* An exception for the one would be one for the other. */

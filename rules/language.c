@@ -1,5 +1,6 @@
 #include "rules/engine_priv.h"
 
+#include "gate/base/nearest.h"
 #include "rules/library_priv.h"
 #include "rules/tree_priv.h"
 
@@ -114,15 +115,13 @@ static void take_operations(lua_State *lua, int list, const char *who, struct op
 {
 	for (size_t i = 1, n = library_length(lua, list, who); i <= n; i++) {
 		struct span word;
-		const char *near;
+		char near[NEAREST_TEXT_MAX];
 
 		library_entry(lua, list, i);
 		word = library_string(lua, -1, who);
-		if (!op_set_add_word(ret, word)) {
-			near = op_word_nearest(word);
-			luaL_error(lua, "%s: \"%s\" is no operation, group or class%s%s", who,
-				   word.at, near ? "; the nearest is " : "", near ? near : "");
-		}
+		if (!op_set_add_word(ret, word))
+			luaL_error(lua, "%s: \"%s\" is no operation, group or class%s", who,
+				   word.at, nearest_said(op_word_nearest(word), near));
 		lua_pop(lua, 1);
 	}
 }

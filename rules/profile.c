@@ -22,12 +22,13 @@ static int unknown_parent(const struct engine *eng, const struct profile *p, con
 			  struct err *err)
 {
 	struct nearest near = nearest_to(span_of(name));
+	char text[NEAREST_TEXT_MAX];
 
 	for (size_t i = 0; i < eng->profile_count; i++)
 		if (eng->profiles[i] != p)
 			nearest_offer(&near, eng->profiles[i]->name);
-	err_set(err, ERR_CONFIG, "there is no profile \"%.64s\"%s%s", name,
-		near.best ? "; the nearest is " : "", near.best ? near.best : "");
+	err_set(err, ERR_CONFIG, "there is no profile \"%.64s\"%s", name,
+		nearest_said(near.best, text));
 	return settings_blame(&p->at, "extends", err);
 }
 
@@ -140,11 +141,12 @@ static int unknown_check(const struct engine *eng, const struct profile *p, stru
 			 struct err *err)
 {
 	struct nearest near = nearest_to(name);
+	char text[NEAREST_TEXT_MAX];
 
 	for (size_t i = 0; i < eng->check_count; i++)
 		nearest_offer(&near, eng->items[i].name);
-	err_set(err, ERR_CONFIG, "no standard check is named \"%.64s\"%s%s", name.at,
-		near.best ? "; the nearest is " : "", near.best ? near.best : "");
+	err_set(err, ERR_CONFIG, "no standard check is named \"%.64s\"%s", name.at,
+		nearest_said(near.best, text));
 	return settings_blame(&p->at, "modes", err);
 }
 

@@ -3,12 +3,11 @@
 #include "rules/engine_priv.h"
 
 static const struct {
-	const char *setting, *fact, *doc;
+	const char *setting, *fact;
 	enum quota_unit unit;
 	enum quota_of of;
 } rows[QUOTA_COUNT] = {
-#define QUOTA(id, setting, fact, unit, of, doc)                                                    \
-	{#setting, fact, doc, QUOTA_UNIT_##unit, QUOTA_OF_##of},
+#define QUOTA(id, setting, fact, unit, of, doc) {#setting, fact, QUOTA_UNIT_##unit, QUOTA_OF_##of},
 #include "rules/quota.def"
 #undef QUOTA
 };
@@ -38,11 +37,6 @@ const char *quota_setting(enum quota q)
 const char *quota_fact(enum quota q)
 {
 	return rows[q].fact;
-}
-
-const char *quota_doc(enum quota q)
-{
-	return rows[q].doc;
 }
 
 enum quota_unit quota_unit(enum quota q)

@@ -31,7 +31,6 @@ enum quota_unit { QUOTA_UNIT_NUMBER = 0, QUOTA_UNIT_BYTES, QUOTA_UNIT_CPUS };
 
 const char *quota_setting(enum quota q); /* "cpus" */
 const char *quota_fact(enum quota q);    /* "nano_cpus" */
-const char *quota_doc(enum quota q);
 enum quota_unit quota_unit(enum quota q);
 enum quota_of quota_of(enum quota q);
 

@@ -166,11 +166,6 @@ enum running running_find(struct span word)
 	return RUNNING_REPORT;
 }
 
-const char *running_name(enum running r)
-{
-	return running_words[r];
-}
-
 static int check_running(struct checking *c, const struct jv *v)
 {
 	return check_word(c, running_words, "\"report\", \"minimum\" or \"stop\"", v);
@@ -475,13 +470,12 @@ static int check_quota(struct checking *c, struct jv *v)
 static int operation_entry(struct checking *c, struct jv *entry)
 {
 	struct op_set set = {{0}};
-	const char *near;
+	char near[NEAREST_TEXT_MAX];
 
 	if (op_set_add_word(&set, entry->str))
 		return 0;
-	near = op_word_nearest(entry->str);
-	return err_set(c->err, ERR_CONFIG, "\"%.60s\" is no operation, group or class%s%s",
-		       entry->str.at, near ? "; the nearest is " : "", near ? near : "");
+	return err_set(c->err, ERR_CONFIG, "\"%.60s\" is no operation, group or class%s",
+		       entry->str.at, nearest_said(op_word_nearest(entry->str), near));
 }
 
 static int check_rates(struct checking *c, struct jv *v)

@@ -115,6 +115,7 @@ static const char *const capabilities[] = {
 static int capability_entry(struct checking *c, struct jv *entry)
 {
 	struct nearest near;
+	char text[NEAREST_TEXT_MAX];
 	char *name = arena_strndup(c->arena, entry->str.at, entry->str.len);
 
 	if (!name)
@@ -133,8 +134,8 @@ static int capability_entry(struct checking *c, struct jv *entry)
 		*entry = jv_string(name);
 		return 0;
 	}
-	return err_set(c->err, ERR_CONFIG, "\"%.40s\" is no capability%s%s", entry->str.at,
-		       near.best ? "; the nearest is " : "", near.best ? near.best : "");
+	return err_set(c->err, ERR_CONFIG, "\"%.40s\" is no capability%s", entry->str.at,
+		       nearest_said(near.best, text));
 }
 
 static int restart_entry(struct checking *c, struct jv *entry)

@@ -8,6 +8,7 @@
  */
 #include "backends/docker/docker_priv.h"
 #include "backends/docker/networks_priv.h"
+#include "gate/base/hash.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -48,7 +49,7 @@ static const char *joined(struct caller_call *call, const char *before, const ch
 /* Full ids alone, which no name can be: they go into a path. */
 static bool is_full_id(const char *id)
 {
-	return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
+	return hash_is_hex(span_of(id));
 }
 
 static enum step ask_container(struct caller_call *call, const char *id)

@@ -2,10 +2,10 @@
 #include "backends/docker/docker_priv.h"
 
 #include "gate/base/clock.h"
+#include "gate/base/hash.h"
 
 #include <string.h>
 
-#define ID_LEN   64
 #define NAME_MAX 255 /* of what goes on record */
 
 /* Without a version: what is read of events has been the same in all of them. */
@@ -33,11 +33,6 @@ static const struct {
 	enum life life;
 } lives[] = {{"kill", LIFE_KILL}, {"die", LIFE_DIE}, {"stop", LIFE_STOP}, {"destroy", LIFE_GONE}};
 
-static bool is_full_id(const char *id)
-{
-	return strlen(id) == ID_LEN && strspn(id, "0123456789abcdef") == ID_LEN;
-}
-
 static const char *shortened(struct arena *a, const char *text)
 {
 	const char *copy = arena_strndup(a, text, strnlen(text, NAME_MAX));
@@ -58,7 +53,7 @@ static bool is_action(const char *text, const char *action, const char **ret_com
 
 static int read_container(const struct jv *attributes, struct arena *a, struct happening *ret)
 {
-	if (!is_full_id(ret->id))
+	if (!hash_is_hex(span_of(ret->id)))
 		return -1;
 	ret->container = ret->id;
 	ret->image = shortened(a, jv_str(attributes, "image", ""));
@@ -68,7 +63,7 @@ static int read_container(const struct jv *attributes, struct arena *a, struct h
 		return 0;
 	ret->kind = "exec";
 	ret->id = shortened(a, jv_str(attributes, "execID", ""));
-	return is_full_id(ret->id) ? 0 : -1;
+	return hash_is_hex(span_of(ret->id)) ? 0 : -1;
 }
 
 static int read_object(const struct jv *attributes, struct arena *a, struct happening *ret)
@@ -78,7 +73,7 @@ static int read_object(const struct jv *attributes, struct arena *a, struct happ
 	if (strcmp(ret->kind, "network") != 0)
 		return 0;
 	ret->container = shortened(a, jv_str(attributes, "container", ""));
-	return is_full_id(ret->id) && is_full_id(ret->container) ? 0 : -1;
+	return hash_is_hex(span_of(ret->id)) && hash_is_hex(span_of(ret->container)) ? 0 : -1;
 }
 
 static void read_action(const char *type, const char *action, struct happening *ret)
@@ -216,7 +211,7 @@ int docker_listed(const struct jv *row, struct arena *a, struct happening *ret, 
 	ret->decision = shortened(a, jv_str(jv_get(row, "Labels"), GATE_LABEL_ID, ""));
 	ret->at_ns = created > 0 ? (uint64_t)created * 1000000000 : 0;
 	*ret_runs = strcmp(jv_str(row, "State", ""), "running") == 0;
-	return is_full_id(ret->id) && !arena_spent(a) ? 0 : -1;
+	return hash_is_hex(span_of(ret->id)) && !arena_spent(a) ? 0 : -1;
 }
 
 uint64_t docker_started_ns(const struct jv *container)

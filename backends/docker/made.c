@@ -1,4 +1,5 @@
 #include "backends/docker/docker_priv.h"
+#include "gate/base/hash.h"
 
 #include <string.h>
 
@@ -231,7 +232,7 @@ static const struct jv *judged_mount(const struct comparing *c, const char *targ
 
 static bool is_anonymous(const char *name)
 {
-	return strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64;
+	return hash_is_hex(span_of(name));
 }
 
 /* The image's own volumes were not asked for; they are new and empty. */
@@ -328,11 +329,6 @@ static void compare(struct backend_call *call, const struct jv *doc)
 
 /* --- check --- */
 
-static bool is_id(const char *s)
-{
-	return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
-}
-
 static const char *id_in(struct backend_call *call, struct span reply)
 {
 	enum jv_fault fault;
@@ -361,7 +357,7 @@ enum step docker_check(struct backend *be, struct backend_call *call, struct spa
 	}
 	if (!st->created)
 		st->created = id_in(call, reply);
-	if (!is_id(st->created)) {
+	if (!hash_is_hex(span_of(st->created))) {
 		st->created = "";
 		docker_refuse(call, REASON_engine_reply, "Id", NULL);
 		return STEP_REFUSED;

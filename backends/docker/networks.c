@@ -1,5 +1,7 @@
 #include "backends/docker/networks_priv.h"
 
+#include "gate/base/hash.h"
+
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -132,8 +134,7 @@ const char *docker_network_of(const struct jv *networks, const char *peer, const
 
 		holding += h.any;
 		id = jv_str(one, "Id", "");
-		if (h.gateway && is_local_bridge(one) && strlen(id) == 64 &&
-		    strspn(id, "0123456789abcdef") == 64)
+		if (h.gateway && is_local_bridge(one) && hash_is_hex(span_of(id)))
 			found = id;
 	}
 	if (found && holding > 1) {
@@ -154,8 +155,7 @@ const char *docker_container_at(const struct jv *network, const char *address)
 		if (!docker_same_address(jv_str(&m->value, "IPv4Address", ""), address) &&
 		    !docker_same_address(jv_str(&m->value, "IPv6Address", ""), address))
 			continue;
-		if (found || m->key.len != 64 ||
-		    strspn(m->key.at, "0123456789abcdef") != m->key.len)
+		if (found || !hash_is_hex(m->key))
 			return NULL;
 		found = m->key.at;
 	}

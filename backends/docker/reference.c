@@ -1,4 +1,5 @@
 #include "backends/docker/docker_priv.h"
+#include "gate/base/hash.h"
 
 #include <string.h>
 
@@ -182,8 +183,7 @@ struct docker_reference docker_reference(struct arena *a, struct span given)
 	size_t before = name.len;
 
 	/* A NUL would end the strings below early. */
-	if (given.len > 1024 || memchr(given.at, '\0', given.len) ||
-	    (given.len == 64 && is_hex(given)))
+	if (given.len > 1024 || memchr(given.at, '\0', given.len) || hash_is_hex(given))
 		return ret;
 	tag = take_tag(&name);
 	has_tag = name.len != before;

@@ -4,6 +4,7 @@
  * showed it holds the engine's own choices; they are read as what they are.
  */
 #include "backends/docker/docker_priv.h"
+#include "gate/base/hash.h"
 
 #include <string.h>
 
@@ -202,8 +203,7 @@ static bool is_nameless(const struct jv *mount)
 {
 	const char *name = jv_str(mount, "Name", "");
 
-	return strcmp(jv_str(mount, "Type", ""), "volume") == 0 && strlen(name) == 64 &&
-	       strspn(name, "0123456789abcdef") == 64;
+	return strcmp(jv_str(mount, "Type", ""), "volume") == 0 && hash_is_hex(span_of(name));
 }
 
 /* Volumes without a name go with the container, if it is said so or it removes itself. */

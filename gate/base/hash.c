@@ -60,6 +60,15 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+bool hash_is_hex(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!((text.at[i] >= '0' && text.at[i] <= '9') ||
+		      (text.at[i] >= 'a' && text.at[i] <= 'f')))
+			return false;
+	return text.len == HASH_HEX_LEN;
+}
+
 int hash_parse(struct span text, struct hash *ret)
 {
 	struct hash h;

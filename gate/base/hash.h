@@ -42,6 +42,9 @@ static inline bool hash_eq(const struct hash *a, const struct hash *b)
 /* Writes 64 lower-case digits and a NUL. */
 void hash_hex(const struct hash *h, char out[HASH_HEX_LEN + 1]);
 
+/* Whether text is exactly 64 lower-case hexadecimal digits: a hash, or an engine's full id. */
+bool hash_is_hex(struct span text);
+
 /* 0, or -1 if text is not exactly 64 lower-case hexadecimal digits. */
 int hash_parse(struct span text, struct hash *ret);
 

@@ -59,3 +59,11 @@ const char *nearest_text(const struct nearest *n, char out[NEAREST_TEXT_MAX])
 		snprintf(out, NEAREST_TEXT_MAX, " (did you mean '%s'?)", n->best);
 	return out;
 }
+
+const char *nearest_said(const char *best, char out[NEAREST_TEXT_MAX])
+{
+	out[0] = '\0';
+	if (best)
+		snprintf(out, NEAREST_TEXT_MAX, "; the nearest is %s", best);
+	return out;
+}

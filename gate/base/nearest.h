@@ -24,4 +24,7 @@ void nearest_offer(struct nearest *n, const char *known);
 #define NEAREST_TEXT_MAX 96
 const char *nearest_text(const struct nearest *n, char out[NEAREST_TEXT_MAX]);
 
+/* "; the nearest is x", or "" where best is NULL: likewise, as rules and settings say it. */
+const char *nearest_said(const char *best, char out[NEAREST_TEXT_MAX]);
+
 #endif

@@ -188,8 +188,12 @@ static void hashes_and_ids(void **state)
 		  hex);
 	CHECK_INT("parsed", 0, hash_parse(span_of(hex), &again));
 	CHECK_INT("same", 0, memcmp(&h, &again, sizeof(h)));
+	CHECK_INT("digits", 1, hash_is_hex(span_of(hex)));
+	CHECK_INT("one less", 0, hash_is_hex(span_of(hex + 1)));
+	CHECK_INT("none", 0, hash_is_hex(span_of("")));
 	hex[0] = 'B';
 	CHECK_INT("upper case is not ours", -1, hash_parse(span_of(hex), &again));
+	CHECK_INT("nor are these digits", 0, hash_is_hex(span_of(hex)));
 	again = hash_two(span_of("a"), span_of("bc"));
 	CHECK_INT("two parts", 0, memcmp(&h, &again, sizeof(h)));
 	for (int i = 0; i < 1000; i++) {
@@ -344,6 +348,8 @@ static void the_nearest_name_is_found(void **state)
 		{"socketsocketsocketsocketsocketsocketsocketsocket1", ""},
 	};
 
+	char text[NEAREST_TEXT_MAX];
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct nearest near = nearest_to(span_of(cases[i].typed));
@@ -351,6 +357,10 @@ static void the_nearest_name_is_found(void **state)
 		for (size_t j = 0; j < sizeof(known) / sizeof(*known); j++)
 			nearest_offer(&near, known[j]);
 		CHECK_STR(cases[i].typed, cases[i].want, near.best ? near.best : "");
+		CHECK_STR(cases[i].typed, *cases[i].want ? "; the nearest is " : "",
+			  strncmp(nearest_said(near.best, text), "; the nearest is ", 17) == 0
+				  ? "; the nearest is "
+				  : text);
 	}
 }
 
