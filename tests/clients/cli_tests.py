@@ -12,6 +12,7 @@ from kit import proc
 from kit.ids import covers
 from kit.proc import Trouble
 from place import APP
+from tars import tar_of
 
 
 def equal(what, found, wanted):
@@ -53,15 +54,6 @@ def test_exec_as_it_comes(client, _place):
     if status or "etc" not in seen:
         raise Trouble(f"exec -t: status {status}, seen {seen!r}")
     client.docker("rm", "-f", name).want()
-
-
-def tar_of(name, data):
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
-        entry = tarfile.TarInfo(name)
-        entry.size, entry.mode = len(data), 0o644
-        archive.addfile(entry, io.BytesIO(data))
-    return made.getvalue()
 
 
 def binary(client, *arguments):

@@ -10,6 +10,7 @@ import time
 import traceback
 
 import docker
+from tars import tar_of
 
 APP = sys.argv[1]
 client = docker.from_env(timeout=60)
@@ -22,15 +23,6 @@ def equal(what, found, wanted):
 
 def sleeper(**more):
     return client.containers.run(APP, ["sleep", "600"], detach=True, **more)
-
-
-def tar_of(name, data):
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
-        entry = tarfile.TarInfo(name)
-        entry.size, entry.mode = len(data), 0o644
-        archive.addfile(entry, io.BytesIO(data))
-    return made.getvalue()
 
 
 def check_system():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kit import gate, proc
 from kit.proc import Trouble
-from world import APP, Client
+from world import APP, Client, with_own
 
 CONFIG = """
 log {{ dir = "{dir}/log" }}
@@ -69,15 +69,7 @@ class Quoted:
         proc.output(["rm", "-rf", self.folder])
 
 
-def quoted(test):
-    def play(world):
-        own = Quoted(world)
-        try:
-            test(own)
-        finally:
-            own.end()
-    play.__name__ = test.__name__
-    return play
+quoted = with_own(Quoted)
 
 
 @quoted

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kit import gate, proc, wire
 from kit.proc import Trouble
-from world import APP
+from world import APP, with_own
 
 CONFIG = """
 log {{ dir = "{dir}/log" }}
@@ -59,15 +59,7 @@ class Updated:
         proc.output(["rm", "-rf", self.folder])
 
 
-def updated(test):
-    def play(world):
-        own = Updated(world)
-        try:
-            test(own)
-        finally:
-            own.end()
-    play.__name__ = test.__name__
-    return play
+updated = with_own(Updated)
 
 
 def create_body(shown, image):

@@ -202,6 +202,20 @@ def lines_of(process):
         yield line.decode(errors="replace")
 
 
+def with_own(place):
+    """A test that gets a place of its own before the world's engine, which is cleared up behind it."""
+    def decorate(test):
+        def play(world):
+            own = place(world)
+            try:
+                test(own)
+            finally:
+                own.end()
+        play.__name__ = test.__name__
+        return play
+    return decorate
+
+
 class World:
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="sp-", dir="/tmp"))

@@ -125,25 +125,13 @@ static void run(struct backend *be, const struct jv *world, const struct target 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct backend *be;
-	/* Kept in memory although it is not read again: the leak checker looks for it. */
-	static struct arena *volatile forever;
-	static struct jv world;
 	struct arena *a = arena_create(FUZZ_ARENA_BYTES);
-	struct err err = {0};
-	struct span text;
+	const struct jv *world;
+	struct backend *be = drive_once(&world);
+	struct span text = fuzz_text(a, data, size);
 
-	if (!be) {
-		const struct backend_conf conf = {.name = "f"};
-
-		jv_init();
-		forever = arena_create(16u << 20);
-		world = drive_json(forever, "world.json");
-		be = backend_find("docker")->open(&conf, &err);
-	}
-	text = fuzz_text(a, data, size);
 	if (size)
-		run(be, &world, &targets[*data % (sizeof(targets) / sizeof(*targets))],
+		run(be, world, &targets[*data % (sizeof(targets) / sizeof(*targets))],
 		    span_skip(text, 1));
 	arena_destroy(a);
 	return 0;

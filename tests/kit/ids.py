@@ -109,3 +109,9 @@ def check_list(path=LIST):
             elif not SUITE.fullmatch(where):
                 return f"{ident}: {where} is no suite"
     return None
+
+
+def tests_of(module):
+    """What a module of tests has: (name, function), with the ids that each covers."""
+    return [(named(name.removeprefix("test_").replace("_", " "), getattr(function, "covers", ())), function)
+            for name, function in vars(module).items() if name.startswith("test_")]

@@ -49,6 +49,34 @@ struct jv drive_parse(struct arena *a, const char *text)
 	return parse(a, span_of(text), text);
 }
 
+struct backend *drive_open(void)
+{
+	const struct backend_conf conf = {.name = "t"};
+	struct err err = {0};
+	struct backend *be = backend_find("docker")->open(&conf, &err);
+
+	if (!be)
+		fail_msg("the adapter: %s", err.msg);
+	return be;
+}
+
+struct backend *drive_once(const struct jv **ret_world)
+{
+	static struct backend *be;
+	/* Kept in memory although it is not read again: the leak checker looks for it. */
+	static struct arena *volatile forever;
+	static struct jv world;
+
+	if (!be) {
+		jv_init();
+		forever = arena_create(DRIVE_ARENA_BYTES);
+		world = drive_json(forever, "world.json");
+		be = drive_open();
+	}
+	*ret_world = &world;
+	return be;
+}
+
 void drive_start(struct drive *d, struct backend *be, const struct jv *world)
 {
 	*d = (struct drive){.be = be, .world = world, .arena = arena_create(DRIVE_ARENA_BYTES)};

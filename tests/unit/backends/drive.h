@@ -35,6 +35,12 @@ struct span drive_read(struct arena *a, const char *name);
 struct jv drive_json(struct arena *a, const char *name);
 struct jv drive_parse(struct arena *a, const char *text);
 
+/* The adapter for Docker; fails the test if it cannot be opened. */
+struct backend *drive_open(void);
+
+/* For fuzz targets: opened once, with world.json, for as long as the program runs. */
+struct backend *drive_once(const struct jv **ret_world);
+
 /* be: opened by the caller, who may keep it for its caches.  The caller is "alice". */
 void drive_start(struct drive *d, struct backend *be, const struct jv *world);
 void drive_end(struct drive *d);

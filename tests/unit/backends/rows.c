@@ -211,16 +211,6 @@ static void expect(struct row *r, struct span whole)
 	}
 }
 
-static struct backend *opened(void)
-{
-	const struct backend_conf conf = {.name = "t"};
-	struct err err = {0};
-	struct backend *be = backend_find("docker")->open(&conf, &err);
-
-	CHECK_STR("open", "", err.msg);
-	return be;
-}
-
 /* How the request is asked. */
 static void how(struct drive *d, struct span line)
 {
@@ -249,7 +239,7 @@ static void how(struct drive *d, struct span line)
 /* The lines of a row, without its label: how, request, expectations. */
 static int run_row(const char *label, struct span text, const struct jv *world)
 {
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct drive d;
 	struct row r = {.d = &d, .label = label};
 	struct span rest = text, line, request = {NULL, 0};

@@ -6,16 +6,6 @@
 
 #define ID "787a0701953e5ff869860b6a5875befc1875e159858768fb0d2c9423b642fac0"
 
-static struct backend *opened(void)
-{
-	struct backend_conf conf = {.name = "engine"};
-	struct err err = {0};
-	struct backend *be = backend_find("docker")->open(&conf, &err);
-
-	CHECK_INT("open", 1, be != NULL);
-	return be;
-}
-
 static void asks_for_what_runs(void **state)
 {
 	static const char *const ids[] = {"ab", "cd"};
@@ -30,7 +20,7 @@ static void asks_for_what_runs(void **state)
 		    "%2C%22restarting%22%5D%2C%22id%22%3A%5B%22ab%22%2C%22cd%22%5D%7D HTTP/1.1\r\n"
 		    "Host: docker\r\nUser-Agent: sallyport-watcher\r\n\r\n"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -69,7 +59,7 @@ static void knows_whose_a_row_is(void **state)
 		{"an id that is none", "{\"Id\":7,\"Labels\":{}}", "unreadable"},
 	};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -149,7 +139,7 @@ static void reads_what_it_says(void **state)
 		 "- - - ended stays"},
 	};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -180,7 +170,7 @@ static void what_does_not_say_whether_it_runs_is_not_known(void **state)
 		const char *path, *value;
 	} rows[] = {{"State", "null"}, {"State", "{}"}, {"State.Running", "\"true\""}};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -203,7 +193,7 @@ static void what_is_not_there_does_not_run(void **state)
 {
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct again again;
 	struct drive d;
 
@@ -229,7 +219,7 @@ static void is_read_as_if_it_were_started(void **state)
 {
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct again again;
 	enum step step;
 	struct drive d;
@@ -267,7 +257,7 @@ static void stops_it(void **state)
 	};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct again again;
 	struct drive d;
 

@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-static struct backend *opened(void)
-{
-	const struct backend_conf conf = {.name = "t"};
-	struct err err = {0};
-
-	return backend_find("docker")->open(&conf, &err);
-}
-
 /* What crosses of a reply, or "(fails)"; sees as of drive_see(). */
 static const char *crosses(struct drive *d, const char *request, int status, struct span body)
 {
@@ -124,7 +116,7 @@ static void check_stays(const char *label, const char *text, const char *words)
 static void hides_every_host_path(void **state)
 {
 	static const char *const sees[] = {"\"own\"", "\"all\"", "[\"own\",{\"all\":true}]"};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -150,7 +142,7 @@ static void hides_every_host_path(void **state)
 /* Each of them alone, and nothing where nothing is said. */
 static void hides_only_what_is_said(void **state)
 {
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -185,7 +177,7 @@ static void hides_paths_of_the_engine(void **state)
 		{"images", "GET /images/busybox/json"},
 		{"volumes", "GET /volumes/mine-data"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	size_t shown = 0;
@@ -234,7 +226,7 @@ static void hides_paths_in_sentences(void **state)
 		{"", ""},
 		{"://", "://"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -280,7 +272,7 @@ static void hides_what_has_another_shape(void **state)
 		 "{\"GraphDriver\":{\"Data\":{\"a\":\"[redacted]\",\"b\":null}}}\n"},
 		{"\"x\"", "\"[redacted]\"\n"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -325,7 +317,7 @@ static void hides_paths_in_events(void **state)
 		{"\"all\"", daemon_row, daemon_row, HIDE_MOUNTS, REPLY_ROWS},
 		{"\"all\"", "{", NULL, HIDE_MOUNTS, REPLY_ROWS},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 

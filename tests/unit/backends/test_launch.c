@@ -18,14 +18,6 @@
 
 #define FULL_ID "787a0701953e5ff869860b6a5875befc1875e159858768fb0d2c9423b642fac0"
 
-static struct backend *opened(void)
-{
-	const struct backend_conf conf = {.name = "t"};
-	struct err err = {0};
-
-	return backend_find("docker")->open(&conf, &err);
-}
-
 static enum step check(struct drive *d, const char *reply)
 {
 	enum step step;
@@ -67,7 +59,7 @@ static void sends_exactly_what_was_judged(void **state)
 				   "Host: docker\r\n"
 				   "Content-Type: application/json\r\n"
 				   "Content-Length: %zu\r\n\r\n";
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	const char *body, *got;
@@ -100,7 +92,7 @@ static void says_what_it_was_made_with(void **state)
 		{"under no profile", FULL, "", "", ISOLATION_KERNEL, ""},
 		{"through a listener of run time", FULL, "p", "kernel", ISOLATION_KERNEL, "seven"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -196,7 +188,7 @@ static void finds_what_is_not_as_judged(void **state)
 		{"HostConfig", "null", "Id"},
 		{"Id", "\"x\"", "Id"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -248,7 +240,7 @@ static void takes_what_engines_add(void **state)
 		{"one more", "\"DeviceRequests\":[{\"Count\":-1}]", "DeviceRequests",
 		 "[{\"Count\":-1},{}]", STEP_REFUSED},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -280,7 +272,7 @@ static void undoes_what_was_made(void **state)
 {
 	static const char want[] = "DELETE /v1.41/containers/" FULL_ID "?force=1&v=1 HTTP/1.1\r\n"
 				   "Host: docker\r\n\r\n";
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	struct outgoing out = {.streams_body = true};
@@ -315,7 +307,7 @@ static void trusts_no_odd_reply(void **state)
 					      "{\"Id\":\"../x\"}",
 					      "{\"Id\":\"787a\"}",
 					      "x"};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -341,7 +333,7 @@ static void trusts_no_odd_reply(void **state)
 /* The engine does not answer the inspection: what was made cannot stay. */
 static void keeps_nothing_it_cannot_see(void **state)
 {
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	struct drive d;
@@ -406,7 +398,7 @@ static void applies_each_change(void **state)
 		{HARDEN_IMAGE, "\"alpine@sha256:8\"", "{}", "Image", "\"alpine@sha256:8\"",
 		 "image.name", "\"docker.io/library/alpine\""},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -450,7 +442,7 @@ static void applies_each_change(void **state)
 /* What is sent says the digest; what the caller named stays on the object, for its starts. */
 static void keeps_the_name_of_a_pinned_image(void **state)
 {
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json"), body;
 	const char *text;
@@ -497,7 +489,7 @@ static void leaves_contrary_wishes_to_the_judge(void **state)
 		{HARDEN_NO_NEW_PRIVILEGES, "true", "{\"SecurityOpt\":[\"no-new-privileges:0\"]}",
 		 "no_new_privileges", "true"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -538,7 +530,7 @@ static void asks_for_no_more_processors_than_there_are(void **state)
 		{"nonsense", -1, 4000000000, 4000000000},
 		{"too many to be true", INT64_MAX, 4000000000, 4000000000},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -593,7 +585,7 @@ static void exchanges_every_mount_of_the_engines_socket(void **state)
 		{"mounts[6].source", "\"/srv/ws/sock\""},
 		{"mounts[6].host.control", "(absent)"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json"), body;
 	struct change c = {.what = HARDEN_OWN_SOCKET, .rule = "t", .field = ""};
@@ -651,7 +643,7 @@ static void refuses_changes_that_do_not_fit(void **state)
 		 "{\"Binds\":[\"/run:/s\"]}}",
 		 HARDEN_OWN_SOCKET, "\"/run/gate/own.sock\""},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -677,7 +669,7 @@ static void refuses_changes_that_do_not_fit(void **state)
 /* Lookups have a cap, and what is above it is refused. */
 static void asks_for_so_much_and_no_more(void **state)
 {
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -723,7 +715,7 @@ static void remembers_the_engine_for_a_while(void **state)
 {
 	static const char list[] = "GET /containers/json";
 	static const char create[] = "POST /containers/create\n{\"Image\":\"busybox\"}";
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	struct drive d;
@@ -753,7 +745,7 @@ static void outlives_a_renewal(void **state)
 {
 	static const char create[] = "POST /containers/create\n{\"Image\":\"busybox\","
 				     "\"HostConfig\":{\"Runtime\":\"runsc\"}}";
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	struct drive d;
@@ -786,7 +778,7 @@ static void reads_only_so_many_values(void **state)
 		{"too many", "\"a\",", 17000, STEP_REFUSED},
 		{"commas in a text", ",,\\\"", 17000, STEP_READY},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-static struct backend *opened(void)
-{
-	const struct backend_conf conf = {.name = "t"};
-	struct err err = {0};
-
-	return backend_find("docker")->open(&conf, &err);
-}
-
 /* A request that is ready, and what filter() makes of a reply; NULL if it fails. */
 static const char *filtered(struct drive *d, const char *request, int status, struct span body)
 {
@@ -41,7 +33,7 @@ static void what_is_no_list_is_not_an_empty_one(void **state)
 		{"GET /v1.41/volumes", "{}", false},
 		{"GET /v1.41/volumes", "[]", false},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -72,7 +64,7 @@ static void shows_only_own_rows(void **state)
 		{"GET /v1.41/system/df", "reply-df.json", "Volumes", 0, 1},
 		{"GET /v1.41/system/df", "reply-df.json", "Images", 1, 1},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -150,7 +142,7 @@ static void shows_what_visibility_says(void **state)
 		 "{\"Name\":\"prod\",\"Containers\":{\"77\":{\"Name\":\"theirs\"}}}",
 		 "{\"Name\":\"prod\",\"Containers\":{}}\n"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -222,7 +214,7 @@ static void shows_events_of_what_is_shown(void **state)
 		{"[{\"name\":\"*\"}]", CONTAINER_EVENT("\"name\":\"a\",\"name\":\"b\""), false},
 		{"[{\"name\":\"a\"}]", CONTAINER_EVENT("\"name\":\"a\"") "{}", false},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -244,7 +236,7 @@ static void shows_events_of_what_is_shown(void **state)
 
 static void says_nothing_of_build_caches(void **state)
 {
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json"), doc;
 	struct drive d;
@@ -312,7 +304,7 @@ static void edits_replies(void **state)
 		{"half a document", "GET /containers/json", 200, "[{\"Labels\":", NULL},
 		{"nothing", "GET /containers/json", 200, "", NULL},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -345,7 +337,7 @@ static void hides_values_of_environments(void **state)
 		{"null", "null", "[]"},
 		{"no list", "{\"A\":\"hidden\"}", "[]"},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 
@@ -381,7 +373,7 @@ static void hides_environments_of_images(void **state)
 	static const char hidden[] =
 		"{\"Id\":\"x\",\"ContainerConfig\":{\"Env\":[\"A=[redacted]\"]},"
 		"\"Config\":{\"Env\":[\"A=[redacted]\"]}}\n";
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	struct drive d;
@@ -404,7 +396,7 @@ static void hides_environments_of_images(void **state)
 /* A cap is a failure, not half a list. */
 static void fails_when_a_reply_does_not_fit(void **state)
 {
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct jv world = drive_json(a, "world.json");
 	struct err err = {0};
@@ -448,7 +440,7 @@ static void keeps_known_headers(void **state)
 		{"location", "/x", false, NULL},
 		{"x-registry-auth", "x", false, NULL},
 	};
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	struct backend_call call = {0};
 
 	(void)state;

@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-static struct backend *opened(void)
-{
-	const struct backend_conf conf = {.name = "t"};
-	struct err err = {0};
-
-	return backend_find("docker")->open(&conf, &err);
-}
-
 /* "/images/{name}/json" -> "/images/a/b/json" */
 static const char *example(struct arena *a, struct span path)
 {
@@ -43,7 +35,7 @@ static void knows_every_endpoint(void **state)
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 	struct span rest = drive_read(a, "endpoints.tsv"), line, method, path;
 	struct jv world = jv_object();
-	struct backend *be = opened();
+	struct backend *be = drive_open();
 	int count = 0;
 
 	(void)state;
