@@ -110,8 +110,9 @@ struct evidence {
 	const struct checkpoint *head;
 	struct report *report;
 	struct scan *scan;
-	struct buf anchor;             /* the newest note of the anchor's file */
-	struct checkpoint anchor_note; /* of it, if anchor has anything */
+	struct buf anchor;  /* the newest note of the anchor's file that the checkpoint has grown
+			       from */
+	struct buf outside; /* it, and a newer one, as a text for verify_log() */
 	const char *seed;
 	char seed_text[EVIDENCE_SEED_MAX], root[HASH_HEX_LEN + 1];
 	char verifier[HASH_HEX_LEN + 1]; /* the hash of verify.py */

@@ -44,10 +44,20 @@ static int read_tail(const char *path, struct buf *out, struct err *err)
 	return 0;
 }
 
-/* The newest checkpoint there that is not newer than ours: the log may go on while we read. */
+static void put_note(struct buf *out, const struct checkpoint *c)
+{
+	buf_put(out, c->text.at, c->text.len);
+	buf_puts(out, "\n");
+	buf_put(out, c->signatures.at, c->signatures.len);
+}
+
+/*
+ * The newest checkpoint there that is not newer than ours: the log may go on while we read. If
+ * there is a newer one, the log must have come so far by the time it is verified: else it was cut.
+ */
 static int find_anchor(struct evidence *e, struct err *err)
 {
-	struct checkpoint c, best = {.size = 0};
+	struct checkpoint c, best = {.size = 0}, newest = {.size = 0};
 	struct span rest;
 	struct buf tail;
 	int rc;
@@ -55,19 +65,24 @@ static int find_anchor(struct evidence *e, struct err *err)
 	buf_init(&tail, ANCHOR_TAIL + 1);
 	rc = read_tail(e->ask->anchor, &tail, err);
 	rest = buf_span(&tail);
-	while (rc == 0 && note_next(&rest, &c))
+	while (rc == 0 && note_next(&rest, &c)) {
 		if (c.size <= e->head->size && c.size >= best.size)
 			best = c;
+		if (c.size >= newest.size)
+			newest = c;
+	}
 	if (rc == 0 && !best.size)
 		rc = err_set(err, ERR_INPUT,
 			     "%s has no checkpoint that the newest one of the log has grown from",
 			     e->ask->anchor);
 	if (rc == 0) {
-		buf_put(&e->anchor, best.text.at, best.text.len);
-		buf_puts(&e->anchor, "\n");
-		buf_put(&e->anchor, best.signatures.at, best.signatures.len);
-		buf_put(&e->anchor, "", 1); /* as a text for verify_log(); the NUL is not written */
-		rc = buf_spent(&e->anchor) ? err_set(err, ERR_LIMIT, "no memory for it") : 0;
+		put_note(&e->anchor, &best);
+		put_note(&e->outside, &best);
+		if (newest.size > best.size)
+			put_note(&e->outside, &newest);
+		buf_put(&e->outside, "", 1);
+		if (buf_spent(&e->anchor) || buf_spent(&e->outside))
+			rc = err_set(err, ERR_LIMIT, "no memory for it");
 		e->scan->anchor_size = best.size;
 	}
 	buf_fini(&tail);
@@ -92,8 +107,8 @@ static int set_seed(struct evidence *e, struct err *err)
 
 static enum evidence_answer check_whole(struct evidence *e, struct err *err)
 {
-	const struct verify_options options = {.from = buf_len(&e->anchor) ? buf_span(&e->anchor).at
-									   : NULL};
+	const struct verify_options options = {
+		.from = buf_len(&e->outside) ? buf_span(&e->outside).at : NULL};
 
 	e->report = report_make_until(e->ask->dir, e->ask->from_ns, e->ask->to_ns, e->head->size,
 				      &options, err);
@@ -252,7 +267,6 @@ static int add_signed(const struct evidence *e, struct ustar *t, struct err *err
 		return -1;
 	if (!anchor.len)
 		return 0;
-	anchor.len--; /* its NUL */
 	if (ustar_add(t, "anchor", anchor, err) < 0)
 		return -1;
 	return add_growth(e, t, "proofs/anchor", e->scan->anchor_size, err);
@@ -390,6 +404,7 @@ enum evidence_answer evidence_make(const struct evidence_ask *ask, struct eviden
 
 	*ret = (struct evidence_made){.records = 0};
 	buf_init(&e.anchor, NOTE_CHECKPOINT_MAX);
+	buf_init(&e.outside, (size_t)3 * NOTE_CHECKPOINT_MAX);
 	if (!e.scan)
 		err_set(err, ERR_LIMIT, "no memory for an archive");
 	else if (evidence_framework(ask->framework, err) == 0)
@@ -402,5 +417,6 @@ enum evidence_answer evidence_make(const struct evidence_ask *ask, struct eviden
 	report_destroy(e.report);
 	prover_close(e.prover);
 	buf_fini(&e.anchor);
+	buf_fini(&e.outside);
 	return answer;
 }

@@ -712,6 +712,10 @@ class Check:
         if self.options.anchor:
             self.notes.append(f"{compared} of {len(outside)} checkpoints of {self.options.anchor} are of trees that "
                               "this archive shows, and agree")
+            beyond = max((note.size for note in outside), default=0)
+            if self.head and beyond > self.head.size:
+                self.notes.append(f"its newest is of {beyond} records, and this archive's of {self.head.size}: it was taken "
+                                  "later, or the log was cut before the archive was made")
             if not compared:
                 raise Wrong("none of its checkpoints is of a tree that this archive shows")
 

@@ -419,6 +419,20 @@ def a_log_written_anew_needs_an_anchor(place):
     place.expect("the anchor tells", archive, "the log was written anew", "--anchor", kept)
     kept.write_text("".join(anew.notes.values()))
     place.expect("the true anchor agrees", archive, None, "--anchor", kept)
+    # Cut at an older checkpoint, whose file was put back: the anchor knows of more.
+    cut, size = place.dir / "cut", sorted(anew.notes)[-2]
+    shutil.copytree(anew.folder, cut)
+    lines = anew.lines[:size + 1]
+    first = max(int(path.stem) for path in cut.glob("*.log") if int(path.stem) < len(lines))
+    for path in cut.glob("*.log"):
+        if int(path.stem) > first:
+            path.unlink()
+    (cut / f"{first:020d}.log").write_bytes(b"".join(line + b"\n" for line in lines[first:]))
+    (cut / "checkpoint").write_text(anew.notes[size])
+    said = place.expect("cut", place.make(cut), None, "--anchor", kept)
+    want("a newer anchor is told of", True, f"its newest is of {anew.seq - 1} records" in said)
+    said = place.make(cut, "--anchor", kept, status=1)
+    want("the anchor's file tells", True, "the log is not whole" in said and "the log ends here" in said)
 
 
 def the_same_gives_the_same(place, log):
