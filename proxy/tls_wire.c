@@ -185,7 +185,7 @@ static enum tls_fault move_down(struct tls_wire *t)
 		return fault;
 	}
 	n = recv(t->inner_fd, plain, most < sizeof(plain) ? most : sizeof(plain), MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && errno == EAGAIN)
 		return TLS_AGAIN;
 	if (n <= 0)
 		return say_end(t);
@@ -315,10 +315,14 @@ static void shake(struct tls_wire *t)
 {
 	enum tls_fault fault;
 
+	/* The caller begins.  What it says must be heard before the session takes it. */
 	if (!t->heard) {
 		char first;
+		ssize_t n = recv(t->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
 
-		t->heard = recv(t->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		t->heard = n > 0;
 	}
 	fault = tls_handshake(t->session);
 	if (fault == TLS_FINE)
