@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define PIECE    4096
-#define LIMIT_MS 20000
-#define WAIT_MS  (ADMIN_WORK_MS + 10000)
+#define ARENA_MAX ((size_t)16 << 20)
+#define PIECE     4096
+#define LIMIT_MS  20000
+#define WAIT_MS   (ADMIN_WORK_MS + 10000)
 
 static int read_answer(int fd, struct buf *ret, struct err *err)
 {
@@ -115,22 +116,34 @@ void admin_print_json(const struct jv *v)
 	buf_fini(&text);
 }
 
-int admin_command(const struct args *args, enum admin_verb verb, const struct jv *given,
-		  const char *key, void (*print)(const struct jv *answer), struct arena *a)
+static int ask_and_show(const struct args *args, const struct admin_question *q, struct arena *a)
 {
+	struct jv given = jv_object(), answer;
 	struct err err = {0};
-	const char *socket = admin_socket_of(args, a, &err);
+	const char *socket;
 	const struct jv *shown;
-	struct jv answer;
 
-	if (!socket || admin_ask_gate(socket, verb, given, a, &answer, &err) < 0)
+	if (q->fill && q->fill(args, a, &given, &err) < 0)
 		return command_failed(&err);
-	shown = key ? jv_get(&answer, key) : NULL;
+	socket = admin_socket_of(args, a, &err);
+	if (!socket ||
+	    admin_ask_gate(socket, q->verb, q->fill ? &given : NULL, a, &answer, &err) < 0)
+		return command_failed(&err);
+	shown = q->key ? jv_get(&answer, q->key) : NULL;
 	if (args->json)
 		admin_print_json(shown && jv_true(&answer, "ok") ? shown : &answer);
 	else if (jv_true(&answer, "ok"))
-		print(&answer);
+		q->print(&answer);
 	else
-		admin_print_refusal(admin_verb_name(verb), &answer);
+		admin_print_refusal(admin_verb_name(q->verb), &answer);
 	return jv_true(&answer, "ok") ? EXIT_YES : EXIT_NO;
+}
+
+int admin_command(const struct args *args, const struct admin_question *q)
+{
+	struct arena *a = arena_create(ARENA_MAX);
+	int rc = a ? ask_and_show(args, q, a) : EXIT_CANNOT;
+
+	arena_destroy(a);
+	return rc;
 }

@@ -21,11 +21,15 @@ void admin_print_refusal(const char *verb, const struct jv *answer);
 /* On a line of its own, at once. */
 void admin_print_json(const struct jv *v);
 
-/*
- * Asks the gate that args name, and shows what came; key: what --json shows of the answer, or
- * NULL: all of it.
- */
-int admin_command(const struct args *args, enum admin_verb verb, const struct jv *given,
-		  const char *key, void (*print)(const struct jv *answer), struct arena *a);
+struct admin_question {
+	enum admin_verb verb;
+	/* Puts the arguments into the object; NULL: there are none. */
+	int (*fill)(const struct args *args, struct arena *a, struct jv *to, struct err *err);
+	const char *key; /* what --json shows of the answer; NULL: all of it */
+	void (*print)(const struct jv *answer);
+};
+
+/* Asks the gate that args name, and shows what came; the exit status. */
+int admin_command(const struct args *args, const struct admin_question *q);
 
 #endif

@@ -80,12 +80,6 @@ static void print_said(const struct jv *answer)
 				     : "on record");
 }
 
-struct asked {
-	enum admin_verb verb;
-	const char *key; /* what --json shows of the answer; NULL: all */
-	void (*print)(const struct jv *answer);
-};
-
 static int fill(const struct args *args, struct arena *a, struct jv *to, struct err *err)
 {
 	int64_t seconds = args->lifetime ? command_seconds(args->lifetime) : 1;
@@ -104,51 +98,32 @@ static int fill(const struct args *args, struct arena *a, struct jv *to, struct 
 	return 0;
 }
 
-static int ask_about(const struct args *args, const struct asked *what)
-{
-	struct arena *a = arena_create(ARENA_MAX);
-	struct jv given = jv_object();
-	struct err err = {0};
-	int rc;
-
-	if (!a)
-		return EXIT_CANNOT;
-	rc = fill(args, a, &given, &err) < 0
-		     ? command_failed(&err)
-		     : admin_command(args, what->verb, &given, what->key, what->print, a);
-	arena_destroy(a);
-	return rc;
-}
-
 int run_approvals_list(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	int rc = a ? admin_command(args, VERB_approvals_list, NULL, "approvals", print_list, a)
-		   : EXIT_CANNOT;
+	static const struct admin_question q = {VERB_approvals_list, NULL, "approvals", print_list};
 
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, &q);
 }
 
 int run_approvals_show(const struct args *args)
 {
-	static const struct asked what = {VERB_approvals_show, "approval", print_one};
+	static const struct admin_question q = {VERB_approvals_show, fill, "approval", print_one};
 
-	return ask_about(args, &what);
+	return admin_command(args, &q);
 }
 
 int run_approvals_allow(const struct args *args)
 {
-	static const struct asked what = {VERB_approvals_allow, NULL, print_said};
+	static const struct admin_question q = {VERB_approvals_allow, fill, NULL, print_said};
 
-	return ask_about(args, &what);
+	return admin_command(args, &q);
 }
 
 int run_approvals_deny(const struct args *args)
 {
-	static const struct asked what = {VERB_approvals_deny, NULL, print_said};
+	static const struct admin_question q = {VERB_approvals_deny, fill, NULL, print_said};
 
-	return ask_about(args, &what);
+	return admin_command(args, &q);
 }
 
 /* --- watch --- */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_MAX ((size_t)8 << 20)
-
 static int set_gid(struct arena *a, struct jv *to, const char *group, struct err *err)
 {
 	const struct group *gr = group ? getgrnam(group) : NULL;
@@ -81,51 +79,33 @@ static void print_list(const struct jv *answer)
 	}
 }
 
+static int fill_remove(const struct args *args, struct arena *a, struct jv *to, struct err *err)
+{
+	if (args->rest_count != 1)
+		return err_set(err, ERR_INPUT, "name the listener that is to end");
+	jv_set(a, to, "name", jv_string(args->rest[0]));
+	return 0;
+}
+
 int run_listener_add(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	struct jv given = jv_object();
-	struct err err = {0};
-	int rc;
+	static const struct admin_question q = {VERB_listener_add, fill_add, "listener",
+						print_added};
 
-	if (!a)
-		return EXIT_CANNOT;
-	rc = fill_add(args, a, &given, &err) < 0
-		     ? command_failed(&err)
-		     : admin_command(args, VERB_listener_add, &given, "listener", print_added, a);
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, &q);
 }
 
 int run_listener_list(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	int rc;
+	static const struct admin_question q = {VERB_listener_list, NULL, "listeners", print_list};
 
-	if (!a)
-		return EXIT_CANNOT;
-	rc = admin_command(args, VERB_listener_list, NULL, "listeners", print_list, a);
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, &q);
 }
 
 int run_listener_remove(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	struct jv given = jv_object();
-	struct err err = {0};
-	int rc;
+	static const struct admin_question q = {VERB_listener_remove, fill_remove, "listener",
+						print_removed};
 
-	if (!a)
-		return EXIT_CANNOT;
-	if (args->rest_count == 1) {
-		jv_set(a, &given, "name", jv_string(args->rest[0]));
-		rc = admin_command(args, VERB_listener_remove, &given, "listener", print_removed,
-				   a);
-	} else {
-		err_set(&err, ERR_INPUT, "name the listener that is to end");
-		rc = command_failed(&err);
-	}
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, &q);
 }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define ARENA_MAX ((size_t)8 << 20)
-
 static const struct jv *one_of(const struct jv *answer)
 {
 	return jv_get(answer, "mode");
@@ -39,58 +37,44 @@ static void print_list(const struct jv *answer)
 	}
 }
 
-static int read_mode(const struct args *args, bool *ret_warn, struct err *err)
+static bool warns(const struct args *args)
 {
-	const char *mode = args->rest_count == 2 ? args->rest[1] : "";
-
-	*ret_warn = strcmp(mode, "warn") == 0;
-	if (!*ret_warn && strcmp(mode, "enforce") != 0)
-		return err_set(err, ERR_INPUT, "name one profile, and warn or enforce");
-	if (*ret_warn == !args->lifetime)
-		return err_set(err, ERR_INPUT,
-			       *ret_warn ? "--for is missing: warn takes a time, at most 24h"
-					 : "enforce takes no --for");
-	return 0;
+	return args->rest_count == 2 && strcmp(args->rest[1], "warn") == 0;
 }
 
-static int change(const struct args *args, struct arena *a)
+static int fill(const struct args *args, struct arena *a, struct jv *to, struct err *err)
 {
-	struct jv given = jv_object();
 	int64_t seconds = args->lifetime ? command_seconds(args->lifetime) : 0;
-	struct err err = {0};
-	bool warn;
 
-	if (read_mode(args, &warn, &err) < 0)
-		return command_failed(&err);
-	jv_set(a, &given, "profile", jv_string(args->rest[0]));
-	jv_set(a, &given, "ticket", jv_string(args->ticket));
-	if (!warn)
-		return admin_command(args, VERB_mode_enforce, &given, "mode", print_ended, a);
-	if (seconds <= 0 || seconds > EMERGENCY_MODE_MAX_S) {
-		err_set(&err, ERR_INPUT,
-			"--for takes a time such as 90s, 30m or 8h, at most 24h, not '%s'",
-			args->lifetime);
-		return command_failed(&err);
-	}
-	jv_set(a, &given, "seconds", jv_int(seconds));
-	return admin_command(args, VERB_mode_warn, &given, "mode", print_begun, a);
+	if (!warns(args) && (args->rest_count != 2 || strcmp(args->rest[1], "enforce") != 0))
+		return err_set(err, ERR_INPUT, "name one profile, and warn or enforce");
+	if (warns(args) == !args->lifetime)
+		return err_set(err, ERR_INPUT,
+			       warns(args) ? "--for is missing: warn takes a time, at most 24h"
+					   : "enforce takes no --for");
+	jv_set(a, to, "profile", jv_string(args->rest[0]));
+	jv_set(a, to, "ticket", jv_string(args->ticket));
+	if (!warns(args))
+		return 0;
+	if (seconds <= 0 || seconds > EMERGENCY_MODE_MAX_S)
+		return err_set(err, ERR_INPUT,
+			       "--for takes a time such as 90s, 30m or 8h, at most 24h, not '%s'",
+			       args->lifetime);
+	jv_set(a, to, "seconds", jv_int(seconds));
+	return 0;
 }
 
 int run_mode(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	int rc = a ? change(args, a) : EXIT_CANNOT;
+	static const struct admin_question warn = {VERB_mode_warn, fill, "mode", print_begun},
+					   enforce = {VERB_mode_enforce, fill, "mode", print_ended};
 
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, warns(args) ? &warn : &enforce);
 }
 
 int run_mode_list(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	int rc =
-		a ? admin_command(args, VERB_mode_list, NULL, "modes", print_list, a) : EXIT_CANNOT;
+	static const struct admin_question q = {VERB_mode_list, NULL, "modes", print_list};
 
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, &q);
 }

@@ -1,8 +1,6 @@
 /* cmd_quarantine.c - quarantine: an owner whose every request is refused for a while. */
 #include "gate/admin_ask.h"
 
-#define ARENA_MAX ((size_t)8 << 20)
-
 static const struct jv *one_of(const struct jv *answer)
 {
 	return jv_get(answer, "quarantine");
@@ -37,40 +35,32 @@ static void print_list(const struct jv *answer)
 	}
 }
 
-static int change(const struct args *args, struct arena *a)
+static int fill(const struct args *args, struct arena *a, struct jv *to, struct err *err)
 {
-	struct jv given = jv_object();
-	struct err err = {0};
-
-	if (args->rest_count != 1 || (args->kill && args->release)) {
-		err_set(&err, ERR_INPUT, "name one identity or owner, and --kill or --release");
-		return command_failed(&err);
-	}
-	jv_set(a, &given, "name", jv_string(args->rest[0]));
-	jv_set(a, &given, "ticket", jv_string(args->ticket));
-	if (args->release)
-		return admin_command(args, VERB_quarantine_release, &given, "quarantine",
-				     print_released, a);
+	if (args->rest_count != 1 || (args->kill && args->release))
+		return err_set(err, ERR_INPUT,
+			       "name one identity or owner, and --kill or --release");
+	jv_set(a, to, "name", jv_string(args->rest[0]));
+	jv_set(a, to, "ticket", jv_string(args->ticket));
 	if (args->kill)
-		jv_set(a, &given, "kill", jv_bool(true));
-	return admin_command(args, VERB_quarantine, &given, "quarantine", print_begun, a);
+		jv_set(a, to, "kill", jv_bool(true));
+	return 0;
 }
 
 int run_quarantine(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	int rc = a ? change(args, a) : EXIT_CANNOT;
+	static const struct admin_question begin = {VERB_quarantine, fill, "quarantine",
+						    print_begun},
+					   release = {VERB_quarantine_release, fill, "quarantine",
+						      print_released};
 
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, args->release ? &release : &begin);
 }
 
 int run_quarantine_list(const struct args *args)
 {
-	struct arena *a = arena_create(ARENA_MAX);
-	int rc = a ? admin_command(args, VERB_quarantine_list, NULL, "quarantines", print_list, a)
-		   : EXIT_CANNOT;
+	static const struct admin_question q = {VERB_quarantine_list, NULL, "quarantines",
+						print_list};
 
-	arena_destroy(a);
-	return rc;
+	return admin_command(args, &q);
 }
