@@ -96,6 +96,17 @@ static int write_request(struct asking *a, void *link, struct err *err)
 	return rc < 0 ? -1 : a->dialer->write(link, buf_span(&a->body), err);
 }
 
+/* The number that a text begins with, or -1. */
+static long long number_of(struct span text)
+{
+	char digits[20], *end;
+	long long value;
+
+	snprintf(digits, sizeof(digits), "%.*s", (int)(text.len < 18 ? text.len : 18), text.at);
+	value = strtoll(digits, &end, 10);
+	return end == digits || value < 0 ? -1 : value;
+}
+
 /* The head's Content-Length, or -1. */
 static long long length_of(struct span head)
 {
@@ -104,7 +115,7 @@ static long long length_of(struct span head)
 
 	while (span_cut(&head, '\n', &line))
 		if (line.len >= sizeof(name) && strncasecmp(line.at, name, sizeof(name) - 1) == 0)
-			return atoll(line.at + sizeof(name) - 1);
+			return number_of(span_skip(line, sizeof(name) - 1));
 	return -1;
 }
 
@@ -137,7 +148,7 @@ static int take_answer(struct asking *a, void *link, struct err *err)
 	if (buf_spent(&a->answer) || !is_whole(a) || !span_starts(buf_span(&a->answer), "HTTP/1."))
 		return err_set(err, ERR_UPSTREAM, "%s gave no whole answer of a known length",
 			       a->conf->at.host);
-	a->status = atoi(buf_span(&a->answer).at + sizeof("HTTP/1.1"));
+	a->status = (int)number_of(span_skip(buf_span(&a->answer), sizeof("HTTP/1.1")));
 	return 0;
 }
 
@@ -161,13 +172,11 @@ static int post(struct asking *a, uint64_t old, struct err *err)
 static int other_size(const struct asking *a, uint64_t *ret, struct err *err)
 {
 	uint64_t size = prover_head(a->prover)->size;
-	char text[24], *end;
+	long long named = number_of(a->said);
 
-	snprintf(text, sizeof(text), "%.*s", (int)(a->said.len < 23 ? a->said.len : 23),
-		 a->said.at);
-	*ret = strtoull(text, &end, 10);
-	if (end == text || (*end && *end != '\n'))
+	if (named < 0)
 		return err_set(err, ERR_UPSTREAM, "the witness answers 409 without a size");
+	*ret = (uint64_t)named;
 	if (*ret > size)
 		return err_set(err, ERR_INPUT,
 			       "the witness has seen %" PRIu64
