@@ -241,6 +241,8 @@ struct backend_call {
 	enum reply_kind reply;
 	const char *content_types;
 	/* space separated, for BODY_STREAM and BODY_JSON; "-" stands for none, "" takes any */
+	bool looks_for_one; /* among the kinds that clients try one after the other: where the
+			       profile does not grant it, it is answered as what is not there */
 
 	/* set by step() and check() */
 	struct lookup lookups[LOOKUPS_MAX];
@@ -280,7 +282,8 @@ struct outgoing {
 	bool streams_body; /* the caller's body follows, chunked or with req->body_bytes */
 };
 
-/* Of a caller's container, of those labels that are shown; one with more, or longer, is not known. */
+/* Of a caller's container, of those labels that are shown; one with more, or longer, is not known.
+ */
 #define CALLER_LABELS_MAX     16
 #define CALLER_LABEL_NAME_MAX 128 /* bytes */
 #define CALLER_TEXT_MAX       512 /* bytes of a name, an image, a label's value; likewise */

@@ -14,6 +14,13 @@
 
 /* --- refusing --- */
 
+/* "docker inspect" asks for a container, an image and so on, until it is told another thing than
+ * 404. */
+static int refusal_status(const struct exchange *x, enum reason first)
+{
+	return x->call.looks_for_one && first == REASON_operation ? 404 : reason_status(first);
+}
+
 /* The refusals of the decision become the caller's answer. */
 void exchange_answer_refusal(struct exchange *x)
 {
@@ -24,7 +31,7 @@ void exchange_answer_refusal(struct exchange *x)
 	refusal_message(x, &message);
 	buf_put(&message, "", 1);
 	x->answer.kind = ANSWER_LOCAL;
-	x->answer.status = x->http = reason_status(first->reason);
+	x->answer.status = x->http = refusal_status(x, first->reason);
 	if (!strcmp(x->status, "fail") && x->http < 500)
 		x->status = "denied";
 	x->answer.header_count = 0; /* those of a reply that is not passed on */

@@ -393,6 +393,7 @@ int docker_route_call(struct backend *be, struct backend_call *call)
 		return -1;
 	st->route = route;
 	call->op = route->op;
+	call->looks_for_one = route->op == OP_PLUGIN_READ && st->name.len > 0;
 	call->body = route->body;
 	call->reply = route->reply;
 	call->content_types = "";
