@@ -25,6 +25,20 @@ SANITIZERS = {"ASAN_OPTIONS": "allocator_may_return_null=1:abort_on_error=1:dete
               "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
 
+LINES_SHOWN = 60  # of a suite that failed; the log has all
+
+
+def what_failed(text):
+    """The tests that failed, with what they said; or the last lines, if none says so."""
+    lines, shown, failing = text.strip().splitlines(), [], False
+    for line in lines:
+        if re.match(r"(FAIL|ok|\d+ passed)\b", line):
+            failing = line.startswith("FAIL")
+        if failing:
+            shown.append(line)
+    return (shown[:LINES_SHOWN] if shown else lines[-LINES_SHOWN:])
+
+
 class Suite:
     """beside: it takes what processor time the suites behind it leave, and is waited for at the
     end."""
@@ -120,7 +134,7 @@ class Run:
         line = (f"{'ok  ' if not bad else 'FAIL'} {name:<20} {good} passed, {bad} failed "
                 f"({time.monotonic() - began:.0f} s)")
         if bad:
-            line = "\n     ".join([line, *text.strip().splitlines()[-60:]])
+            line = "\n     ".join([line, *what_failed(text)])
         with self.lock:
             self.passed += good
             self.failed += bad
