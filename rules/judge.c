@@ -398,6 +398,15 @@ static bool is_known(const struct jv *facts)
 	return facts && facts->kind == JV_OBJECT;
 }
 
+/* What is taken away because an exception would let it come again is so on record. */
+static void note_exceptions(struct judging *call, const struct decision *again)
+{
+	struct decision *d = call->decision;
+
+	for (size_t i = 0; i < again->excepted_count && d->excepted_count < EXCEPTION_USES_MAX; i++)
+		d->excepted[d->excepted_count++] = again->excepted[i];
+}
+
 /*
  * What takes a container away is judged as if its re-creation came now.  0, or
  * -1 when that could not be judged.
@@ -434,6 +443,8 @@ static int judge_return(struct engine *eng, struct judging *call, struct violati
 	eng->trace = trace;
 	if (result == 0 && again->verdict != VERDICT_ALLOW)
 		refuse_to_part(call, ret, &again->violations.list[0]);
+	else if (result == 0)
+		note_exceptions(call, again);
 	return result;
 }
 

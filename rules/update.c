@@ -7,17 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	ROW_COUNT = 0
-#define UPDATE(path, how, hint) +1
-#include "rules/update.def"
-#undef UPDATE
-};
-
 struct comparing {
 	/* Of each row the length of the list that it is about: the part before "[]."; 0 if it is
 	 * about no list of objects. */
-	size_t lists[ROW_COUNT];
+	const size_t *lists;
 	const struct jv *facts, *replaces, *settings;
 	const struct jv *old, *now; /* workloads */
 	struct arena *arena;
@@ -272,12 +265,12 @@ static const follows_fn follows[] = {
 #undef UPDATE
 };
 
-static void find_lists(struct comparing *c)
+static void find_lists(size_t *ret)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++) {
+	for (size_t i = 0; i < update_row_count; i++) {
 		const char *at = strstr(update_rows[i].path, "[].");
 
-		c->lists[i] = at ? (size_t)(at - update_rows[i].path) : 0;
+		ret[i] = at ? (size_t)(at - update_rows[i].path) : 0;
 	}
 }
 
@@ -377,7 +370,7 @@ static void looser(const struct comparing *c, const struct update_row *row, cons
 static bool entry_follows(const struct comparing *c, size_t first, const struct jv *old,
 			  const struct jv *now, const struct update_row **ret_row)
 {
-	for (size_t i = first; i < ROW_COUNT && same_list(c, first, i); i++) {
+	for (size_t i = first; i < update_row_count && same_list(c, first, i); i++) {
 		const char *rest = within_entry(c, &update_rows[i]);
 
 		if (follows[i](c, value_at(old, rest), value_at(now, rest)))
@@ -449,7 +442,7 @@ static void compare_list(const struct comparing *c, size_t first, bool each)
 
 static bool is_each(const struct comparing *c, size_t first)
 {
-	for (size_t i = first; i < ROW_COUNT; i++)
+	for (size_t i = first; i < update_row_count; i++)
 		if (same_list(c, first, i) && strcmp(update_rows[i].how, "EACH") == 0)
 			return true;
 	return false;
@@ -557,9 +550,11 @@ struct violations update_faults(const struct jv *facts, const struct jv *setting
 				enum operation op, struct arena *a)
 {
 	struct violations ret = {.count = 0};
+	size_t lists[sizeof(update_rows) / sizeof(*update_rows)];
 	struct comparing c = {.facts = facts,
 			      .replaces = jv_get(facts, "replaces"),
 			      .settings = settings,
+			      .lists = lists,
 			      .arena = a,
 			      .ret = &ret};
 
@@ -568,6 +563,7 @@ struct violations update_faults(const struct jv *facts, const struct jv *setting
 			add(&c, REASON_update_unknown, "name", "", "");
 		return ret;
 	}
+	find_lists(lists);
 	c.old = jv_get(c.replaces, "workload");
 	c.now = jv_get(facts, "workload");
 	if (is_too_old(&c))
@@ -577,10 +573,8 @@ struct violations update_faults(const struct jv *facts, const struct jv *setting
 	else if (!c.old || c.old->kind != JV_OBJECT || !c.now || c.now->kind != JV_OBJECT)
 		add(&c, REASON_update_unknown, "name", jv_str(c.replaces, "name", ""),
 		    "it is not known what the container was");
-	else {
-		find_lists(&c);
+	else
 		compare(&c, op);
-	}
 	return ret;
 }
 

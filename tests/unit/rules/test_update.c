@@ -431,6 +431,35 @@ static void what_would_not_return_stays(void **state)
 	}
 }
 
+/* An exception that lets the re-creation pass is used by the stop already. */
+static void an_exception_for_the_return_is_on_record(void **state)
+{
+	static const char device[] = "\"devices\":[{\"value\":\"/dev/kvm\",\"field\":\"d\"}]";
+	struct engine *own = kit_open(
+		"return profile \"p\" { operations = { \"container.run\" }, images = { \"**\" }, "
+		"isolation = { min = \"kernel\" }, networks = { \"agents\" }, mounts = { { "
+		"\"/srv/ws\", \"rw\" } }, log_drivers = { \"local\" }, update = true, modes = { "
+		"update = \"shadow\" }, exception { rule = \"device\", when = { backend = \"*\" }, "
+		"owner = \"ann\", ticket = \"T\", reason = \"moving\", expires = \"2026-12-31\" } "
+		"}");
+	struct kit_answer ans = {.arena = arena_create(1 << 22)};
+	char old[200], now[300];
+	struct jv all;
+
+	(void)state;
+	/* It only looks on, and names another fault: so nothing is kept, and the exception counts.
+	 */
+	snprintf(old, sizeof(old), "{\"workload\":{%s}}", device);
+	snprintf(now, sizeof(now), "{" STOP ",\"workload\":{\"env\":[\"NEW\"],%s}}", device);
+	all = replacing(ans.arena, old, now);
+	ans.result = engine_judge(own, engine_profile(own, "p"), &all, ans.arena, &ans.decision,
+				  &ans.err);
+	CHECK_INT("allowed", VERDICT_ALLOW, ans.decision.verdict);
+	CHECK_INT("used", 1, ans.decision.excepted_count);
+	kit_drop(&ans);
+	engine_close(own);
+}
+
 /* --- any workload beside itself, and each way to loosen it --- */
 
 static uint64_t seed;
@@ -688,6 +717,7 @@ int main(void)
 		cmocka_unit_test(an_exception_for_the_update_is_none_for_the_checks),
 		cmocka_unit_test(what_replaces_nothing),
 		cmocka_unit_test(what_would_not_return_stays),
+		cmocka_unit_test(an_exception_for_the_return_is_on_record),
 		cmocka_unit_test(any_workload_may_follow_itself_and_none_that_is_looser),
 	};
 
