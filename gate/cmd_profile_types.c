@@ -20,10 +20,12 @@
 #define TYPE_BOOL    "boolean"
 #define TYPE_ISOLATION                                                                             \
 	"{ min?: \"process\"|\"kernel\"|\"vm\", runtimes?: string[], attested?: boolean }"
-#define TYPE_MOUNTS     "{ [1]: string, [2]: \"ro\"|\"rw\" }[]"
-#define TYPE_EGRESS     "string[]"
-#define TYPE_USERS      "\"nonroot\"|\"any\""
-#define TYPE_LIMITS     "{ memory?: string|integer, cpus?: number, pids?: integer, container_pids?: integer, lifetime?: string }"
+#define TYPE_MOUNTS "{ [1]: string, [2]: \"ro\"|\"rw\" }[]"
+#define TYPE_EGRESS "string[]"
+#define TYPE_USERS  "\"nonroot\"|\"any\""
+#define TYPE_LIMITS                                                                                \
+	"{ memory?: string|integer, cpus?: number, pids?: integer, container_pids?: integer, "     \
+	"lifetime?: string }"
 #define TYPE_QUOTA      "table<string, string|number>"
 #define TYPE_RATE       "table<OperationWord, string>"
 #define TYPE_OPERATIONS "OperationWord[]"

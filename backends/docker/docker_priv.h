@@ -219,8 +219,8 @@ const char *docker_cut(struct backend_call *call, struct span s);
 const char *docker_whole(struct backend_call *call, struct span s);
 
 /*
- * At most that much, for facts, which are compared: what is too long ends with a digest of all of it,
- * so that no two values are taken for one because they begin alike.
+ * At most that much, for facts, which are compared: what is too long ends with a digest of all of
+ * it, so that no two values are taken for one because they begin alike.
  */
 const char *docker_word(struct backend_call *call, struct span s);
 
