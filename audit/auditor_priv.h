@@ -9,6 +9,7 @@
 #include "audit/erasable_priv.h"
 #include "audit/log_priv.h"
 #include "audit/place_priv.h"
+#include "audit/requests_priv.h"
 #include "audit/signing_priv.h"
 #include "audit/state.h"
 #include "audit/wire_priv.h"
@@ -22,7 +23,7 @@
 #define AUDITOR_CONNS_MAX   128
 #define AUDITOR_ANSWERS_MAX 16384 /* receipts in one group */
 #define AUDITOR_SIGNALS     5
-#define ERASE_TEXT          97 /* bytes of an identity or a ticket, with the NUL */
+#define ERASE_TEXT          (REQUEST_WORD_MAX + 1) /* an identity or a ticket, with the NUL */
 
 /* A worker. */
 struct conn {
@@ -182,8 +183,6 @@ void auditor_prune(struct auditor *a);
 
 /* The clock was set forward by a day or more: nothing counts as old for a while. */
 void auditor_prune_leap(struct auditor *a);
-
-struct request;
 
 /* --- exported.c --- */
 

@@ -111,15 +111,16 @@ int log_erase(const char *dir, const char *ticket, const char *identity, int64_t
 	      struct err *err)
 {
 	char text[REQUEST_MAX];
-	int n = snprintf(text, sizeof(text), REQUEST_ERASE "%s\n%s\n%lld\n", ticket, identity,
-			 (long long)before_s);
 	int left;
 
-	if (n >= (int)sizeof(text) || !*ticket || strpbrk(ticket, "\n\"\\") ||
-	    strpbrk(identity, "\n\"\\"))
+	if (!*ticket || strlen(ticket) > REQUEST_WORD_MAX || strlen(identity) > REQUEST_WORD_MAX ||
+	    strpbrk(ticket, "\n\"\\") || strpbrk(identity, "\n\"\\"))
 		return err_set(err, ERR_INPUT,
-			       "a ticket and an identity have up to 90 bytes, without quotes and "
-			       "backslashes");
+			       "a ticket and an identity have up to %d bytes, without quotes and "
+			       "backslashes",
+			       REQUEST_WORD_MAX);
+	snprintf(text, sizeof(text), REQUEST_ERASE "%s\n%s\n%lld\n", ticket, identity,
+		 (long long)before_s);
 	left = request_leave(dir, text, err);
 	if (left < 0)
 		return -1;

@@ -18,6 +18,11 @@
 #define REQUEST_ROTATE "rotate key"
 #define REQUEST_ERASE  "erase values\n" /* and TICKET, IDENTITY, SECOND, a line each */
 
+/* Bytes of a ticket or an identity: what is longer is refused where it is asked for. */
+#define REQUEST_WORD_MAX 80
+_Static_assert(sizeof(REQUEST_ERASE) + 2u * (REQUEST_WORD_MAX + 1) + 22 <= REQUEST_MAX,
+	       "a request of the longest words fits");
+
 struct request {
 	char text[REQUEST_MAX];
 	uint32_t uid, gid;

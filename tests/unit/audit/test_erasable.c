@@ -209,11 +209,41 @@ static void bodies_keep_their_form(void **state)
 	fixture_remove(dir);
 }
 
+/* What the gate would not take is refused at once, not left to be dropped. */
+static void words_are_bounded(void **state)
+{
+	static const char longest[] =
+		"12345678901234567890123456789012345678901234567890123456789012345678901234567890";
+	char longer[sizeof(longest) + 1];
+	struct audit_client *c;
+	struct err err = {0};
+	struct gate g;
+
+	(void)state;
+	snprintf(longer, sizeof(longer), "%s1", longest);
+	begin(&g);
+	gate_start(&g);
+	c = worker_start(&g);
+	decide(c, 1, "agent-7", ADDRESS);
+	CHECK_INT("ticket", -1, log_erase(g.dir, longer, "a", 0, &err));
+	CHECK_INT("of the asker", ERR_INPUT, err.kind);
+	CHECK_INT("identity", -1, log_erase(g.dir, "T", longer, 0, &err));
+	CHECK_INT("no ticket", -1, log_erase(g.dir, "", "a", 0, &err));
+	CHECK_INT("a quote", -1, log_erase(g.dir, "a\"b", "a", 0, &err));
+	erase(&g, longest, longest, 4102444800);
+	gate_until_log_says(&g, 1, "\"cause\":\"done\"");
+	CHECK_INT("whole, of both records", 4, gate_log_count(&g, longest));
+	audit_client_destroy(c);
+	CHECK_INT("stopped", AUDITOR_STOPPED, gate_stop(&g));
+	fixture_remove(g.dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_shown_until_they_are_erased),
 		cmocka_unit_test(a_value_that_was_exchanged_is_not_shown),
+		cmocka_unit_test(words_are_bounded),
 		cmocka_unit_test(bodies_keep_their_form),
 	};
 
