@@ -19,8 +19,7 @@
 #define EVIDENCE_SAMPLES  25 /* a control */
 #define EVIDENCE_CONTROLS 64 /* of one framework */
 #define EVIDENCE_WHAT     200
-#define EVIDENCE_LOADS    256  /* different sets of rules */
-#define EVIDENCE_LOAD_MAX 4200 /* what a worker writes is shorter */
+#define EVIDENCE_LOADS    256 /* different sets of rules */
 #define EVIDENCE_PAGE_MAX ((size_t)16 << 20)
 
 /* --- controls.c --- */
@@ -62,7 +61,8 @@ struct control_found {
 struct rules_load {
 	uint64_t seq, times;
 	bool before; /* in force when the period began */
-	char time[CLOCK_TEXT_MAX], text[EVIDENCE_LOAD_MAX];
+	char time[CLOCK_TEXT_MAX];
+	char *text; /* as long as its record's */
 };
 
 struct scan {

@@ -82,7 +82,13 @@ static void sample(struct scan *s, struct control_found *c, const struct at *at,
 
 /* --- records --- */
 
-static void add_load(struct scan *s, const struct at *at, const struct fields *f)
+static void drop_loads(struct scan *s)
+{
+	while (s->load_count)
+		free(s->loads[--s->load_count].text);
+}
+
+static int add_load(struct scan *s, const struct at *at, const struct fields *f, struct err *err)
 {
 	bool before = !s->any;
 	struct rules_load *l;
@@ -90,19 +96,20 @@ static void add_load(struct scan *s, const struct at *at, const struct fields *f
 	for (size_t i = 0; i < s->load_count; i++)
 		if (s->loads[i].before == before && strcmp(s->loads[i].text, f->text) == 0) {
 			s->loads[i].times++;
-			return;
+			return 0;
 		}
 	/* Of those before the period only the last counts. */
 	if (before)
-		s->load_count = 0;
+		drop_loads(s);
 	if (s->load_count == EVIDENCE_LOADS) {
 		s->loads_more++;
-		return;
+		return 0;
 	}
 	l = &s->loads[s->load_count++];
-	*l = (struct rules_load){.seq = at->line.seq, .times = 1, .before = before};
+	*l = (struct rules_load){
+		.seq = at->line.seq, .times = 1, .before = before, .text = strdup(f->text)};
 	memcpy(l->time, at->time, sizeof(l->time));
-	snprintf(l->text, sizeof(l->text), "%s", f->text);
+	return l->text ? 0 : err_set(err, ERR_LIMIT, "no memory to read the log");
 }
 
 static uint64_t number(const struct fields *f, const char *name)
@@ -131,7 +138,7 @@ static void add_sum(struct scan *s, const struct fields *f)
 	s->garbage += number(f, "garbage");
 }
 
-static void add_record(struct scan *s, const struct at *at, const struct fields *f)
+static int add_record(struct scan *s, const struct at *at, const struct fields *f, struct err *err)
 {
 	if (!s->any)
 		s->first = at->line.seq;
@@ -144,13 +151,14 @@ static void add_record(struct scan *s, const struct at *at, const struct fields 
 		add_recovery(s, f);
 	else if (f->type == RECORD_OBSERVED_SUM)
 		add_sum(s, f);
-	else if (f->type == RECORD_POLICY_LOAD)
-		add_load(s, at, f);
+	else if (f->type == RECORD_POLICY_LOAD && add_load(s, at, f, err) < 0)
+		return -1;
 	for (size_t i = 0; i < s->control_count; i++)
 		if (control_matches(s->controls[i].control->query, f)) {
 			s->controls[i].count++;
 			sample(s, &s->controls[i], at, f);
 		}
+	return 0;
 }
 
 static void add_to_log(struct scan *s, const struct at *at, struct extent *e)
@@ -194,15 +202,12 @@ static int take(struct scan *s, const struct at *at, struct extent *e, struct er
 	arena_reset(s->arena, FIELDS_ARENA_MAX);
 	if (fields_take(s->arena, at->text, &f, err) < 0)
 		return -1;
-	if (!in) {
-		add_load(s, at, &f);
-		return 0;
-	}
+	if (!in)
+		return add_load(s, at, &f, err);
 	if (!s->any)
 		s->first_segment = s->segment;
 	s->last_segment = s->segment;
-	add_record(s, at, &f);
-	return 0;
+	return add_record(s, at, &f, err);
 }
 
 static int take_text(struct scan *s, struct span text, struct extent *e, struct err *err)
@@ -308,6 +313,7 @@ int scan_log(struct scan *s, struct err *err)
 
 void scan_free(struct scan *s)
 {
+	drop_loads(s);
 	arena_destroy(s->arena);
 	segments_free(&s->all);
 	buf_fini(&s->rotations);

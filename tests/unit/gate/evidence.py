@@ -293,7 +293,8 @@ def whole_log(place):
     _, out, _ = place.run("profile", "list", "--config", place.dir / "config", "--json")
     place.hashes = {row["name"]: row["sha256"] for row in json.loads(out)}
     place.load = ("generation 12ab; profiles " + " ".join(f"{k}:{v[:12]}" for k, v in place.hashes.items())
-                  + "; bundle acme of 2026-01-01, commit c0ffee, author ann, approver bob, ticket SEC-1, signed by acme")
+                  + "; bundle acme of 2026-01-01, commit c0ffee, author ann, approver bob, ticket SEC-1, signed by acme"
+                  + "".join(f"; bundle b{n} of 2026-01-01, commit {n:064}, signed by acme" for n in range(60)))
     log.write({"type": "policy_load", "text": "generation 11; profiles agent:000011112222"})
     log.write({"type": "policy_load", "text": place.load})
     log.write({"type": "policy_load", "text": place.load})
