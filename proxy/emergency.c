@@ -86,6 +86,23 @@ void emergency_publish(struct emergency *t, struct emergency_view *next)
 	atomic_store(&t->write->turn, turn);
 }
 
+/* Whoever writes the table makes readers look at nothing behind their views. */
+static void contain(struct emergency_view *view)
+{
+	if (view->owner_count > EMERGENCY_OWNERS)
+		view->owner_count = EMERGENCY_OWNERS;
+	if (view->mode_count > EMERGENCY_MODES)
+		view->mode_count = EMERGENCY_MODES;
+	for (size_t i = 0; i < view->owner_count; i++) {
+		view->owners[i].owner[EMERGENCY_OWNER_MAX] = '\0';
+		view->owners[i].ticket[EMERGENCY_TICKET_MAX] = '\0';
+	}
+	for (size_t i = 0; i < view->mode_count; i++) {
+		view->modes[i].profile[EMERGENCY_PROFILE_MAX] = '\0';
+		view->modes[i].ticket[EMERGENCY_TICKET_MAX] = '\0';
+	}
+}
+
 bool emergency_look(const struct emergency *t, struct emergency_view *view)
 {
 	for (int tries = 0; tries < TRIES; tries++) {
@@ -95,8 +112,10 @@ bool emergency_look(const struct emergency *t, struct emergency_view *view)
 			return false;
 		*view = t->read->halves[turn % 2];
 		atomic_thread_fence(memory_order_seq_cst);
-		if (atomic_load(&t->read->turn) == turn)
+		if (atomic_load(&t->read->turn) == turn) {
+			contain(view);
 			return true;
+		}
 	}
 	*view = (struct emergency_view){0};
 	return true;

@@ -63,6 +63,28 @@ static void readers_see_what_is_in_force(void **state)
 	emergency_destroy(t);
 }
 
+/* The process that writes it may have been taken over. */
+static void readers_believe_no_lengths(void **state)
+{
+	static struct emergency_view view, writer;
+	struct err err = {0};
+	struct emergency *t = emergency_create(&err);
+
+	(void)state;
+	memset(&writer, 'x', sizeof(writer));
+	emergency_publish(t, &writer);
+	emergency_look(t, &view);
+	CHECK_INT("owners", EMERGENCY_OWNERS, view.owner_count);
+	CHECK_INT("modes", EMERGENCY_MODES, view.mode_count);
+	CHECK_INT("owner", EMERGENCY_OWNER_MAX, strlen(view.owners[EMERGENCY_OWNERS - 1].owner));
+	CHECK_INT("ticket", EMERGENCY_TICKET_MAX, strlen(view.owners[EMERGENCY_OWNERS - 1].ticket));
+	CHECK_INT("profile", EMERGENCY_PROFILE_MAX,
+		  strlen(view.modes[EMERGENCY_MODES - 1].profile));
+	CHECK_INT("its ticket", EMERGENCY_TICKET_MAX,
+		  strlen(view.modes[EMERGENCY_MODES - 1].ticket));
+	emergency_destroy(t);
+}
+
 static void it_is_bounded(void **state)
 {
 	struct emergency_view view = {0};
@@ -203,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_known_before_it_is_published),
 		cmocka_unit_test(readers_see_what_is_in_force),
+		cmocka_unit_test(readers_believe_no_lengths),
 		cmocka_unit_test(it_is_bounded),
 		cmocka_unit_test(modes_are_bounded_and_end),
 		cmocka_unit_test(who_gave_it_up_cannot_write),
