@@ -89,11 +89,11 @@ bool config_retention_mode(const char *name, enum retention_mode *ret);
 /* "unix:///x" -> "/x"; NULL if it is no such address. */
 const char *config_address_path(const char *address);
 
-/* "tcp://host:2376", "tcp://[::1]:2376" in one plain form; host lives in the arena.  -1: it is
- * none. */
 /* https://HOST[:PORT]/PATH: host, port and path. */
 int config_sink_url(const char *url, struct arena *a, struct sink_conf *to, struct err *err);
 
+/* "tcp://host:2376", "tcp://[::1]:2376" in one plain form; host lives in the arena.  -1: it is
+ * none. */
 int config_address_tcp(const char *address, struct arena *a, struct conf_tcp *ret);
 
 #define CONFIG_FILES_MAX 1024

@@ -1,5 +1,7 @@
 #include "gate/quota_status.h"
 
+#include "gate/printed.h"
+
 #include <inttypes.h>
 
 static const char *copy(struct arena *a, const char *text)
@@ -12,23 +14,23 @@ static const char *copy(struct arena *a, const char *text)
 static void add_one(const struct quota_use *use, const struct proxy_conf *conf, struct arena *a,
 		    struct jv *to)
 {
-	struct jv *used, *limits;
+	struct jv used = jv_object(), limits = jv_object();
 
 	jv_set(a, to, "owner", jv_string(copy(a, use->owner)));
 	jv_set(a, to, "profile", jv_string(copy(a, use->profile)));
 	jv_set(a, to, "backend", jv_string(conf->backends[use->backend].name));
 	jv_set(a, to, "at", jv_int(use->at));
 	jv_set(a, to, "percent", jv_int(quota_use_percent(use)));
-	used = jv_set(a, to, "used", jv_object());
-	limits = jv_set(a, to, "limits", jv_object());
 	for (int q = 0; q < QUOTA_COUNT; q++) {
 		const char *fact = quota_fact((enum quota)q);
 
 		if (!(use->known & 1u << q))
 			continue;
-		jv_set(a, used, fact, jv_int(use->used[q] == QUOTA_ENDLESS ? -1 : use->used[q]));
-		jv_set(a, limits, fact, jv_int(use->limits[q]));
+		jv_set(a, &used, fact, jv_int(use->used[q] == QUOTA_ENDLESS ? -1 : use->used[q]));
+		jv_set(a, &limits, fact, jv_int(use->limits[q]));
 	}
+	jv_set(a, to, "used", used);
+	jv_set(a, to, "limits", limits);
 }
 
 void quota_status_add(const struct quota_uses *u, const struct proxy_conf *conf, struct arena *a,
@@ -64,8 +66,11 @@ void quota_status_say(const struct jv *one, int64_t now, struct buf *out)
 	int64_t at = jv_num(one, "at", 0);
 	const char *before = ": ";
 
-	buf_printf(out, "%s under %s on %s", jv_str(one, "owner", "?"), jv_str(one, "profile", "?"),
-		   jv_str(one, "backend", "?"));
+	/* Any worker can write what stands here. */
+	printed_plain(out, jv_str(one, "owner", "?"), 0);
+	buf_puts(out, " under ");
+	printed_plain(out, jv_str(one, "profile", "?"), 0);
+	buf_printf(out, " on %s", jv_str(one, "backend", "?"));
 	for (int q = 0; q < QUOTA_COUNT; q++) {
 		const char *fact = quota_fact((enum quota)q);
 
