@@ -3,9 +3,9 @@
 -- A network stands for all that can be reached through it, so each must be
 -- named by the profile.  `none` reaches nothing and needs no grant.  The
 -- engine's default network has a way out to everywhere; a profile grants it as
--- "default" or "bridge".  "{own}", which no network can be called, grants those
--- that the caller has made, whatever they are called: names can be chosen to fit a
--- pattern, and a pattern fits the networks of others.
+-- "default" or "bridge".  "{own}" grants those that the caller has made, whatever
+-- they are called: names can be chosen to fit a pattern, and a pattern fits the
+-- networks of others.  So it is no pattern itself, should a network be called that.
 
 local function is_granted(granted, name, mine)
 	if name == "none" then return true end
@@ -18,6 +18,7 @@ local function is_granted(granted, name, mine)
 			if entry == "{own}" then return true end
 		end
 	end
+	if name == "{own}" then return false end
 	return glob(granted.networks, name)
 end
 

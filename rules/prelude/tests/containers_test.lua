@@ -172,6 +172,10 @@ test "no network" { facts = { workload = { network = { mode = "none", endpoints 
 
 test "the default network" { facts = { workload = { network = { mode = "default", endpoints = {} } } }, reason = "network" }
 
+test "a network of its own" { facts = { workload = { network = { mode = "prod", mine = true, endpoints = {} } } }, expect = "allow" }
+
+test "another's that is called like those" { facts = { workload = { network = { mode = "{own}", mine = false, endpoints = {} } } }, reason = "network" }
+
 test "another network" { facts = { workload = { network = { mode = "prod", endpoints = {} } } }, reason = "network" }
 
 test "a network whose name begins like a granted one" { facts = { workload = { network = { mode = "agents2", endpoints = {} } } }, reason = "network" }

@@ -3,11 +3,11 @@
 -- rules/profiles has those.
 
 return profile "ref" {
-	doc = "Strict: kernel isolation, one network, binds below /srv/ws.",
+	doc = "Strict: kernel isolation, one network beside its own, binds below /srv/ws.",
 	isolation = { min = "kernel", runtimes = { "runsc", "kata" } },
 	images = { "reg.example/team/*", "docker.io/library/alpine" },
 	mounts = { { "/srv/ws", "rw" } },
-	networks = { "agents" },
+	networks = { "agents", "{own}" },
 	ports = { "127.0.0.1" },
 	limits = { memory = "2GiB", pids = 512 },
 	users = "nonroot",
