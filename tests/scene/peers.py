@@ -561,6 +561,7 @@ class Upstream(Peer):
         self.watchers, self.past = [], []  # streams of events; what those to come are told first
         self.wedged = False
         self.processes = []  # that it pretends to have started
+        self.late = {}  # by container: how often its state is asked for until the engine knows of its end
         tls = stage.certs().server(block.options["tls"]) if "tls" in block.options else None
         self.server = wire.Server(path, self.serve, tls)
         for statement in block.statements:
@@ -693,6 +694,7 @@ class Upstream(Peer):
                     stream.body.all()
                 stream.send(message(f"HTTP/1.1 {status} X", lines, body or "", ()))
                 return True
+        self.learn(head.target)
         found = self.model.answer(head.method, head.target)
         if found is None and head.get("user-agent") == "sallyport-command":
             found = 200, []  # a list, for `doctor`
@@ -704,6 +706,15 @@ class Upstream(Peer):
         except wire.Closed:
             pass  # whoever asked was killed
         return True
+
+    def learn(self, target):
+        """Asked often enough, the engine knows that a container that was started `as=late` is over"""
+        for ident in list(self.late):
+            if f"/containers/{ident}/json" in target:
+                self.late[ident] -= 1
+                if self.late[ident] < 0:
+                    del self.late[ident]
+                    self.model.containers[ident]["State"].update(Running=False, Status="exited", Pid=0)
 
     def fits(self, tokens, head):
         """METHOD TARGET: * stands for anything; without version or query, these do not matter"""
@@ -762,14 +773,14 @@ class Upstream(Peer):
 
     def do_running(self, args, _):
         """running NAME [as=plain|ended|late]: from now on inspect says so, with the pid of a process that
-        the scene made: an ordinary one of ours, or one that is over; late: the engine knows a second later"""
+        the scene made: an ordinary one of ours, or one that is over; late: the engine knows of its end only
+        when it has been asked some times"""
         options = dict(word.split("=", 1) for word in joined(args[1:]))
         pid = self.made_process(options["as"]) if "as" in options else 0
         self.model.containers[engine.long_id(args[0])]["State"].update(
             Running=True, Status="running", Pid=pid)
         if options.get("as") == "late":
-            threading.Timer(1, self.model.containers[engine.long_id(args[0])]["State"].update, (),
-                            {"Running": False, "Status": "exited", "Pid": 0}).start()
+            self.late[engine.long_id(args[0])] = 4
 
     def made_process(self, kind):
         process = subprocess.Popen(["sleep", str(PATIENCE * 4)] if kind == "plain" else ["true"],
