@@ -20,13 +20,11 @@
 #include <unistd.h>
 
 #define SEGMENTS 2 /* the newest; a sum comes once a minute */
-#define BEFORE_BYTES                                                                               \
-	(64u << 10)             /* of decisions before the last sum, whose events came behind it   \
-				 */
-#define PIECE ((size_t)1 << 20) /* is searched at a time */
-#define LOOK_BACK                                                                                  \
-	((size_t)1 << 30) /* bytes of a segment, from its end; a sum comes each minute             \
-			   */
+/* Of decisions before the last sum, whose events came behind it. */
+#define BEFORE_BYTES (64u << 10)
+#define PIECE        ((size_t)1 << 20) /* is searched at a time */
+/* Of a segment, from its end: a sum comes each minute. */
+#define LOOK_BACK   ((size_t)1 << 30)
 #define ARENA_BYTES ((size_t)4 << 20)
 
 struct reading {
