@@ -211,6 +211,13 @@ static void an_override_sets_aside_some(void **state)
 		{"a label of the gate's own",
 		 "{\"workload\":{\"labels\":[{\"name\":\"sallyport.self\"}]}}", "deny", "deny",
 		 "warn"},
+		{"a copy of another's container",
+		 "{\"operation\":{\"name\":\"container.commit\"},\"object\":{\"mine\":false}}",
+		 "deny", "deny", "warn"},
+		{"a name that others run",
+		 "{\"operation\":{\"name\":\"image.tag\"},\"workload\":{\"names\":["
+		 "\"reg.example/team/app:1\"]}}",
+		 "deny", "deny", "warn"},
 		{"isolation", "{\"workload\":{\"isolation\":{\"level\":\"none\"}}}", "deny", "deny",
 		 "warn"},
 		{"an unknown user", "{\"workload\":{\"user\":{\"root\":null}}}", "deny", "deny",
@@ -223,8 +230,8 @@ static void an_override_sets_aside_some(void **state)
 	struct engine *eng = kit_open(
 		"local function named(name, say) return function(req) if req.workload.name == name "
 		"then say() end end end\n"
-		"return profile \"p\" { operations = { \"container.run\" }, "
-		"images = { \"reg.example/team/*\" }, networks = { \"*\" }, "
+		"return profile \"p\" { operations = { \"container.run\", \"container.commit\", "
+		"\"image.tag\" }, images = { \"reg.example/team/*\" }, networks = { \"*\" }, "
 		"mounts = { { \"/srv/ws\", \"rw\" } }, limits = { pids = 512 }, isolation = { min "
 		"= \"process\" }, modes = { user = "
 		"\"enforce\" }, "
