@@ -218,6 +218,10 @@ static void an_override_sets_aside_some(void **state)
 		 "{\"operation\":{\"name\":\"image.tag\"},\"workload\":{\"names\":["
 		 "\"reg.example/team/app:1\"]}}",
 		 "deny", "deny", "warn"},
+		{"a network with the host's interfaces",
+		 "{\"operation\":{\"name\":\"network.create\"},\"workload\":{\"net\":{\"driver\":"
+		 "\"macvlan\",\"options\":[\"parent\"],\"internal\":true}}}",
+		 "deny", "deny", "warn"},
 		{"isolation", "{\"workload\":{\"isolation\":{\"level\":\"none\"}}}", "deny", "deny",
 		 "warn"},
 		{"an unknown user", "{\"workload\":{\"user\":{\"root\":null}}}", "deny", "deny",
@@ -231,7 +235,8 @@ static void an_override_sets_aside_some(void **state)
 		"local function named(name, say) return function(req) if req.workload.name == name "
 		"then say() end end end\n"
 		"return profile \"p\" { operations = { \"container.run\", \"container.commit\", "
-		"\"image.tag\" }, images = { \"reg.example/team/*\" }, networks = { \"*\" }, "
+		"\"image.tag\", \"network.use\" }, images = { \"reg.example/team/*\" }, networks = "
+		"{ \"*\" }, "
 		"mounts = { { \"/srv/ws\", \"rw\" } }, limits = { pids = 512 }, isolation = { min "
 		"= \"process\" }, modes = { user = "
 		"\"enforce\" }, "
