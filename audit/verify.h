@@ -29,7 +29,7 @@ struct verify_anchor { /* from a Sallyport-Audit reply header */
 struct verify_options {
 	const struct verify_anchor *receipt; /* the log must hold this record */
 	const char *from; /* checkpoints, one behind the other, that the log must have grown from */
-	const char *key;  /* public key that must have signed, or NULL */
+	const char *key;  /* public key that must have signed last, or announced who did; or NULL */
 	const char *witness; /* of whom one of `from` must have a cosignature, or NULL */
 	/* Called now and then; NULL: not. */
 	void (*progress)(void *arg, uint64_t records);

@@ -26,6 +26,7 @@ struct verify_tree {
 	struct tree tree;
 	struct note_key *keys;
 	size_t key_count;
+	size_t signer; /* of the newest checkpoint: its key's place, from 1; 0: none */
 	struct buf heads_text, own_text; /* what the heads point into */
 	struct verify_head *heads;       /* by size */
 	size_t head_count, head_room, head_next;

@@ -217,6 +217,7 @@ static int check_checkpoint(struct verifier *v, const struct line *line)
 				  "the checkpoint is not signed by the log's key");
 	v->report->checkpoints++;
 	v->report->signed_size = v->seq;
+	v->t.signer = v->t.key_count;
 	return 0;
 }
 
@@ -277,12 +278,33 @@ int verify_tree_line(struct verifier *v, const struct line *line, enum record_ty
 
 /* --- the end --- */
 
-static bool signed_by_a_key(const struct verifier *v, const struct checkpoint *note)
+/* The place of the key that signed it, from 1; 0: none of the log's did. */
+static size_t signer_of(const struct verifier *v, const struct checkpoint *note)
 {
-	for (size_t i = 0; i < v->t.key_count; i++)
-		if (checkpoint_signed_by(note, &v->t.keys[i]))
-			return true;
-	return false;
+	for (size_t i = v->t.key_count; i > 0; i--)
+		if (checkpoint_signed_by(note, &v->t.keys[i - 1]))
+			return i;
+	return 0;
+}
+
+static int check_signers(struct verifier *v)
+{
+	struct verify_tree *t = &v->t;
+
+	for (size_t i = 0; i < t->head_count; i++) {
+		const struct verify_head *h = &t->heads[i];
+		size_t signer = signer_of(v, &h->note);
+
+		if (!signer)
+			return verify_bad(v, VERIFY_ALTERED, "%s is not signed by the log's key",
+					  h->own ? "the file checkpoint"
+						 : "the checkpoint that was given");
+		if (h->note.size < v->report->signed_size)
+			continue;
+		v->report->signed_size = h->note.size;
+		t->signer = signer;
+	}
+	return 0;
 }
 
 static int check_witness(struct verifier *v)
@@ -308,6 +330,10 @@ static int check_witness(struct verifier *v)
 					 "none of the checkpoints was cosigned by this witness");
 }
 
+/*
+ * It, or one that it announced, must have signed last.  That another has announced it says
+ * nothing of that other: anybody can, with a proof that stands in every copy of the log.
+ */
 static int check_given_key(struct verifier *v)
 {
 	struct note_key key;
@@ -316,7 +342,7 @@ static int check_given_key(struct verifier *v)
 		return 0;
 	if (!note_key_parse(span_of(v->options->key), &key))
 		return verify_bad(v, VERIFY_UNREADABLE, "what --key gives is no key");
-	for (size_t i = 0; i < v->t.key_count; i++)
+	for (size_t i = 0; i < v->t.signer; i++)
 		if (note_key_same(&v->t.keys[i], &key))
 			return 0;
 	return verify_bad(v, VERIFY_ALTERED, "the log is not signed by the key that was given");
@@ -326,21 +352,15 @@ int verify_tree_end(struct verifier *v)
 {
 	const struct verify_tree *t = &v->t;
 
-	if (check_heads(v) < 0 || check_given_key(v) < 0 || check_witness(v) < 0)
+	if (check_heads(v) < 0 || check_witness(v) < 0)
 		return -1;
 	if (t->head_next < t->head_count)
 		return verify_bad(v, VERIFY_CUT, "the log ends here, and %s is of %llu records",
 				  t->heads[t->head_next].own ? "the file checkpoint"
 							     : "the checkpoint that was given",
 				  (unsigned long long)t->heads[t->head_next].note.size);
-	for (size_t i = 0; i < t->head_count; i++) {
-		if (!signed_by_a_key(v, &t->heads[i].note))
-			return verify_bad(v, VERIFY_ALTERED, "%s is not signed by the log's key",
-					  t->heads[i].own ? "the file checkpoint"
-							  : "the checkpoint that was given");
-		if (t->heads[i].note.size > v->report->signed_size)
-			v->report->signed_size = t->heads[i].note.size;
-	}
+	if (check_signers(v) < 0 || check_given_key(v) < 0)
+		return -1;
 	if (t->edge.size && t->pruned_to < t->edge.size)
 		return verify_bad(v, VERIFY_GAP,
 				  "the records before %llu are missing, and no log_prune says so",

@@ -533,6 +533,32 @@ def memory_does_not_grow_with_the_log(place):
     want(f"within the limit: {done.stderr}", 0, done.returncode)
 
 
+def a_key_is_not_followed_backwards(place, log):
+    """Who has no key of the log lets one of his own announce it: its proof stands in every copy of the log."""
+    true = next(json.loads(line) for line in log.lines if b'"type":"key_rotate"' in line)
+    his = Log(place.dir / "his", seed=3)
+    his.work(90)
+    statement = f"{ORIGIN}\nkey rotation\n{true['key']}\n"
+    announced = {"type": "key_rotate", "key": true["key"], "sig": his.sign(his.key, statement), "proof": true["proof"]}
+    archive = place.make(his.end().folder)
+
+    def announce(files):
+        files["keys/rotations"] = json.dumps({"seq": his.seq + 9, **announced}).encode() + b"\n"
+        files["keys/checkpoint.vkey"] = true["key"].encode() + b"\n"
+    place.expect("another's records under the log's key", forge(place, archive, announce), "not signed by the log's key",
+                 "--key", true["key"])
+    folder = place.dir / "his with a rotation"
+    shutil.copytree(his.folder, folder)
+    his.path = folder / his.path.name
+    his.path.write_bytes(his.path.read_bytes().rstrip(b"\0"))
+    his.put(announced)
+    want("it verifies by itself", 0, place.run("audit", "verify", folder)[0])
+    status, said, _ = place.run("audit", "verify", folder, "--key", true["key"])
+    want(f"audit verify: {said}", (1, True), (status, b"not signed by the key that was given" in said))
+    for key in (true["key"], json.loads(log.lines[0])["key"]):
+        want("the true log", 0, place.run("audit", "verify", log.folder, "--key", key)[0])
+
+
 def mistakes_are_told(place, log):
     for words, status, text in (
             (("--for", "pcii"), 2, "--for takes pci, soc2 or iso27001, not 'pcii' (did you mean 'pci'?)"),
@@ -570,6 +596,7 @@ def main(program):
         any_flipped_byte_is_named(place, archive)
         forgeries_are_named(place, archive, log)
         a_log_written_anew_needs_an_anchor(place)
+        a_key_is_not_followed_backwards(place, log)
         the_same_gives_the_same(place, log)
         a_part_of_the_log_is_enough(place, log)
         signed_bundles_come_along(place, log)
