@@ -191,7 +191,7 @@ static int fetch_from(const struct args *args, const struct place *at, struct er
 static int fetch(const struct args *args, struct err *err)
 {
 	struct arena *a = arena_create(4096);
-	struct place at;
+	struct place at = {0};
 	int rc;
 
 	if (!a)

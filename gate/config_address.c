@@ -65,6 +65,7 @@ int config_address_tcp(const char *address, struct arena *a, struct conf_tcp *re
 	char text[HOST_MAX + 1];
 	bool bracketed;
 
+	*ret = (struct conf_tcp){0};
 	if (!span_starts(rest, prefix))
 		return -1;
 	rest = span_skip(rest, sizeof(prefix) - 1);

@@ -719,6 +719,21 @@ static void help_shows_every_key(void **state)
 	free(text);
 }
 
+/* Whoever asks keeps it where something else has been: what was found is nothing yet. */
+static void an_address_is_all_that_is_known(void **state)
+{
+	struct arena *a = arena_create(4096);
+	struct conf_tcp tcp;
+
+	(void)state;
+	memset(&tcp, 0xa5, sizeof(tcp));
+	CHECK_INT("read", 0, config_address_tcp("tcp://127.0.0.1:2376", a, &tcp));
+	CHECK_STR("host", "127.0.0.1", tcp.host);
+	CHECK_INT("port", 2376, tcp.port);
+	CHECK_INT("nothing was looked up", true, tcp.found == NULL);
+	arena_destroy(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -729,6 +744,7 @@ int main(void)
 		cmocka_unit_test(what_leads_around_is_protected),
 		cmocka_unit_test(real_names_are_protected),
 		cmocka_unit_test(help_shows_every_key),
+		cmocka_unit_test(an_address_is_all_that_is_known),
 	};
 
 	jv_init();
