@@ -30,11 +30,19 @@ TAIL = re.compile(rb',"prev":"([0-9a-f]{64})","h":"([0-9a-f]{64})"\}')
 SEGMENT = re.compile(r"log/(\d{20})\.log")
 DASH = "\u2014 "
 SUMS = "SHA256SUMS"
+PART = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]+"
+FOLDER, NAME = re.compile(PART), re.compile(rf"{PART}(?:/{PART})*")
+LINE_MAX = 65535
 DEPTH_MAX = 32  # what is nested deeper is not read by the gate, so no control counts it
 
 
 class Wrong(Exception):
     """What is wrong."""
+
+
+def printable(text):
+    """What a file says cannot move the cursor, hide a line or begin one of its own."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def sha(data):
@@ -278,6 +286,8 @@ class Archive:
             size = int(head[124:135], 8)
             if prefix != folder or head != tar_header(folder, name, size):
                 self.complain(name, "its header in the tar file is not as it was written")
+            if not FOLDER.fullmatch(folder) or not NAME.fullmatch(name):
+                self.complain(f"{folder}/{name}", "is no name that an archive has: do not unpack it")
             if name in self.places:
                 self.complain(name, "comes twice")
             self.places[name] = (at + 512, size)
@@ -318,6 +328,8 @@ class Archive:
         for piece in self.pieces(name):
             *whole, rest = (rest + piece).split(b"\n")
             yield from whole
+            if len(rest) > LINE_MAX:
+                raise Wrong(f"it has a line of more than {LINE_MAX} bytes")
         if rest:
             raise Wrong("its last line is not ended")
 
@@ -397,6 +409,7 @@ class Log:
         self.last_type, self.pending = None, None
         self.wanted_roots, self.roots = {}, {}
         self.first_time = self.last_time = None
+        self.pruned = 0
 
     def want(self, good, why):
         if not good:
@@ -426,7 +439,7 @@ class Log:
 
     def line(self, raw):
         head, tail = HEAD.match(raw), TAIL.fullmatch(raw[-146:])
-        self.want(head and tail and len(raw) <= 65535, "it has not the form of a line")
+        self.want(head and tail and len(raw) <= LINE_MAX, "it has not the form of a line")
         leaf = sha(b"\0" + raw[:-72])
         self.want(leaf.hex().encode() == tail[2], "it was altered: its hash is another")
         self.place(head, tail)
@@ -492,6 +505,7 @@ class Log:
     def log_prune(self, record):
         root = self.roots.get(record["size"])
         self.want(root is None or root.hex() == record["root"], "it names another root")
+        self.pruned = max(self.pruned, record["size"])
 
 
 def rotate(log, key, record):
@@ -520,7 +534,7 @@ class Check:
         """What is wrong there is noted, and the rest is checked nevertheless."""
         try:
             return function(*arguments)
-        except (Wrong, KeyError, ValueError, TypeError, IndexError, AttributeError) as wrong:
+        except (Wrong, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as wrong:
             self.wrong(name, wrong if isinstance(wrong, Wrong) else f"cannot be read: {wrong!r}")
             return None
 
@@ -668,8 +682,11 @@ class Check:
             raise Wrong(f"the archive has the records {self.log.seq - self.log.records} to {self.log.seq - 1}, which is not what was put in")
         self.follows(self.log.seq, self.log.tree.root(), "proofs/archive")
         if not self.log.first_time < self.summary["from"] and self.log.seq > self.log.records:
-            self.notes.append(f"records before {self.log.seq - self.log.records} were removed from the log before this "
-                              "archive was made; some may be of the period")
+            first = self.log.seq - self.log.records
+            self.notes.append(f"records before {first} " + (
+                "were removed from the log, as a log_prune record here says" if self.log.pruned >= first else
+                "are not here, and no record here says that the log removed them: who made this archive, or had it "
+                "since, may have left them out") + "; some may be of the period")
         if self.log.last_time < self.summary["to"] and self.log.seq < self.head.size:
             raise Wrong("the log goes on in the period, and these records are not here")
 
@@ -745,7 +762,8 @@ class Check:
         if not given:
             self.notes.append("no --key was given: compare the key above with the one that you were given elsewhere")
         if not self.options.sums:
-            self.notes.append("no --sums was given: pages of text may have been written anew; the records were not")
+            self.notes.append("no --sums was given: pages of text, and which controls are asked by which queries, may have "
+                              "been written anew; the records were not")
         if not self.options.anchor:
             self.notes.append("no --anchor was given: the anchor in the archive is what the host said of it")
 
@@ -861,11 +879,11 @@ class Check:
                  "the source of each profile that was in force is here" if getattr(self, "named", 0) else
                  "no record says which were in force")]
             for name, text in rows:
-                print(f"  {name:<10} {text}")
+                print(f"  {name:<10} {printable(text)}")
         for note in self.notes:
-            print(f"  note       {note}")
+            print(f"  note       {printable(note)}")
         for wrong in self.wrongs[:100]:
-            print(f"WRONG {wrong}")
+            print(f"WRONG {printable(wrong)}")
         if len(self.wrongs) > 100:
             print(f"WRONG and {len(self.wrongs) - 100} more")
         if not self.wrongs:
@@ -886,7 +904,7 @@ def main(arguments=None):
         check = Check(options)
         check.run()
     except Wrong as wrong:
-        print(f"WRONG {wrong}")
+        print(f"WRONG {printable(str(wrong))}")
         return 1
     except OSError as error:
         print(f"it cannot be read: {error}")

@@ -390,8 +390,19 @@ def forgeries_are_named(place, archive, log):
             ("a period is longer", edit("summary.json", b'"to":"2027', b'"to":"2025'), "period.records", True),
             ("another's checkpoint", put("checkpoint", (outsider.folder / "checkpoint").read_bytes()), "WRONG checkpoint:", True),
             ("another's anchor", put("anchor", (outsider.folder / "checkpoint").read_bytes()), "WRONG anchor:", True),
+            ("a summary too deep", put("summary.json", b"[" * 100000), "cannot be read", True),
+            ("a name that leads out", put("../../etc/cron.d/x", b"x"), "/../../etc/cron.d/x: is no name that an archive has", True),
+            ("a line without an end", put(segment[0], b"x" * (3 << 20)), "it has a line of more than 65535 bytes", True),
             ("another key", put("keys/checkpoint.vkey", text_key(outsider.key).encode()), "it is not the key that signs", True)):
         place.expect(label, forge(place, archive, change, sums), pattern)
+    outside = place.dir / "outside.tar"
+    data = b"".join(header("/etc", inner, len(data)) + data + bytes(-len(data) % 512)
+                    for inner, (_, _, data) in members(archive).items())
+    outside.write_bytes(data + bytes(1024 + -(len(data) + 1024) % 10240))
+    place.expect("a folder that leads out", outside, "/etc/README.txt: is no name that an archive has")
+    title = forge(place, archive, edit("summary.json", b'"framework_title":"', b'"framework_title":"\\u001b[8m\\u202e\\n'))
+    said = place.expect("a title that hides what follows", title, None)
+    want("it is shown", (False, True), ("\x1b" in said, "of \\x1b[8m\\u202e\\n" in said))
     sums = hashlib.sha256(members(archive)["SHA256SUMS"][2]).hexdigest()
     page = forge(place, archive, edit("completeness.txt", b"torn", b"worn"))
     place.expect("a page, with sums made anew", page, None)
@@ -509,6 +520,9 @@ def what_was_pruned_is_said(place, log):
     want("the verifier says it", True, f"records before {firsts[2]} were removed" in said)
     done = members(archive)["completeness.txt"][2].decode()
     want("the page says it", True, f"RECORDS ARE MISSING AT ITS BEGINNING: 0 to {firsts[2] - 1}" in done)
+    # Its log_prune came later: for all that this archive shows, whoever had it may have left the records out.
+    said = place.expect("no word of it", place.make(pruned.folder, begin=-100, end=firsts[3] - 5), None)
+    want("it says so", True, f"records before {firsts[2]} are not here, and no record here says that the log" in said)
     # An anchor of what is not there any more is tied to the checkpoint all the same.
     old = sorted(pruned.notes)[1]
     (place.dir / "old-anchor").write_text(pruned.notes[old])
