@@ -68,6 +68,8 @@ def suites(long):
               quick=False, env=gcc),
         Suite("bench-fair", [tests / "bench/fair", *([] if long else ["--seconds", "1"])], 120, GCC,
               quick=False, env=gcc),
+        Suite("bench-audit", [tests / "bench/audit", *([] if long else ["--seconds", "1"])], 240, GCC,
+              quick=False, env={**gcc, "PRODUCERS": str(GCC / "tests/bench/producers")}),
         Suite("bench-rules", [tests / "bench/rules", *(["--peers"] if long else [])], 400, GCC,
               quick=False, env={"JUDGE": str(GCC / "tests/bench/judge")}),
         Suite("fuzz", ["nice", tests / "fuzz/run", "--seconds", "600" if long else "60", "--jobs",
