@@ -234,8 +234,8 @@ static void refuse(struct exchange *x, enum reason reason)
 		snprintf(text, sizeof(text), "a person was asked for this (%s) and said no", a->id);
 	else
 		snprintf(text, sizeof(text),
-			 "a person must allow this, and nobody has yet; an operator can: sallyport "
-			 "approvals allow %s; then send the same request again",
+			 "a person must allow this, and nobody has yet; an approver can: sallyport "
+			 "approvals allow %s",
 			 a->id);
 	leave(x, false);
 	trail_approval(x, "denied", reason);

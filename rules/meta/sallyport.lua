@@ -128,7 +128,7 @@
 ---| "limits" # a limit is missing, lifted, or above what the profile allows
 ---| "quota_exceeded" # the caller would have more in sum than the profile's quota
 ---| "user" # the container would run as root, which the profile does not grant
----| "label" # this label is set by the gate or obeyed by other tools on the host
+---| "label" # this label is not one that the profile lists: tools on the host obey some
 ---| "link" # legacy links are refused
 ---| "name" # this name is not granted by the profile
 ---| "restart" # this restart policy outlives the session, which the profile does not grant

@@ -152,7 +152,9 @@ check "image_names" {
 		for name in each(get(req.workload, "names")) do
 			local ref = image.parse(name)
 			if not ref or image.named(granted.images, ref.name) then
-				refuse("image_retag", { field = "names", value = name })
+				refuse("image_retag", { field = "names", value = name,
+					hint = "Use a name that the list does not cover: " .. listed(granted.images)
+						.. ". A name without '/' is docker.io/library/NAME." })
 			end
 		end
 	end,

@@ -8,8 +8,10 @@ check "label" {
 	judge = function(req, granted)
 		for label in each(get(req.workload, "labels")) do
 			local name = label.name or ""
-			if str.starts(str.lower(name), "sallyport.") or not glob(granted.labels, name) then
+			local own = str.starts(str.lower(name), "sallyport.")
+			if own or not glob(granted.labels, name) then
 				refuse("label", { field = label.field, value = name,
+					text = own and "this label is the gate's own" or nil,
 					hint = "Labels that may be set: " .. listed(granted.labels) .. "." })
 			end
 		end

@@ -5,24 +5,31 @@
 -- part of it is what.  -1 stands for something without a limit, which is more
 -- than any quota.  What was not counted is absent, and not known.
 
+-- A size as people write it: 4294967296 is 4GiB.
+local function size(n)
+	if n > 0 and n % 1073741824 == 0 then return n // 1073741824 .. "GiB" end
+	if n > 0 and n % 1048576 == 0 then return n // 1048576 .. "MiB" end
+	return n .. " bytes"
+end
+
 local runs = { ["container.start"] = true, ["container.restart"] = true, ["container.update"] = true }
 
 local quantities = {
 	-- Nothing of it runs yet, but nobody is helped by a container that cannot be started.
 	{ name = "containers", setting = "containers", noun = "running containers",
 		of = { "container.create", "container.start", "container.restart", "container.update" } },
-	{ name = "memory", setting = "memory", noun = "bytes of memory", option = "--memory",
+	{ name = "memory", setting = "memory", noun = "memory", unit = "bytes", option = "--memory",
 		of = { "container.create", "container.start", "container.restart", "container.update" } },
-	{ name = "nano_cpus", setting = "cpus", noun = "billionths of a processor", option = "--cpus",
+	{ name = "nano_cpus", setting = "cpus", noun = "processors", unit = "cpus", option = "--cpus",
 		of = { "container.create", "container.start", "container.restart", "container.update" } },
 	{ name = "pids", setting = "pids", noun = "processes", option = "--pids-limit",
 		of = { "container.create", "container.start", "container.restart", "container.update" } },
 	{ name = "volume_count", setting = "volume_count", noun = "volumes",
 		of = { "volume.create", "container.create" } },
 	-- How large something will be, nobody knows before: 1 is asked for, and let pass as long as there is room.
-	{ name = "volumes", setting = "volumes", noun = "bytes in volumes", size = true,
+	{ name = "volumes", setting = "volumes", noun = "in volumes", unit = "bytes", size = true,
 		of = { "volume.create", "container.start", "container.restart" } },
-	{ name = "images", setting = "images", noun = "bytes of images", size = true,
+	{ name = "images", setting = "images", noun = "in images", unit = "bytes", size = true,
 		of = { "image.pull", "image.load", "image.import", "image.build", "container.commit" } },
 }
 
@@ -33,11 +40,20 @@ local function is_of(list, name)
 	return false
 end
 
+-- So much of it, and what it is: "2GiB of memory", "3 volumes".
+local function amount(q, n, bare)
+	local text = n
+	if q.unit == "bytes" then text = size(n) end
+	if q.unit == "cpus" then text = n % 1000000000 == 0 and n // 1000000000 or n / 1000000000 end
+	if bare then return text .. "" end
+	return text .. (q.option == "--memory" and " of " or " ") .. q.noun
+end
+
 local function hint_of(q, used)
 	local by = listed(get(used, "by"))
 	if q.size then return "Remove some that are not needed." end
 	if by == "" then return "Wait for what is being started, or ask for less." end
-	return "Stop or remove something of your own, or ask for less: " .. by .. "."
+	return "Ask for less, or stop something of your own: " .. by .. "."
 end
 
 local function judge_one(q, top, counted)
@@ -47,24 +63,24 @@ local function judge_one(q, top, counted)
 		return -- whatever there is, nothing comes to it
 	elseif used == nil or asked == nil then
 		refuse("fact_unknown", { field = field, unknown = true,
-			text = "how many " .. q.noun .. " the caller has is not known" })
+			text = "how much the caller has is not known: " .. q.noun })
 	elseif asked == -1 then
 		refuse("quota_exceeded", { field = field, value = "no limit",
 			text = "the profile counts " .. q.noun .. " in sum, so each container needs a limit",
 			hint = "Ask for one: " .. q.option .. "." })
 	elseif q.size and asked > top - used then
 		refuse("quota_exceeded", { field = field, value = used,
-			text = "there are " .. used .. " " .. q.noun .. ", the profile allows " .. top,
+			text = "there are " .. amount(q, used) .. ", the profile allows " .. amount(q, top, true),
 			hint = hint_of(q, counted) })
 	elseif used == -1 then
 		refuse("quota_exceeded", { field = field, value = asked,
 			text = "a container of the caller's runs without a limit, which is more than the quota of "
-				.. top .. " " .. q.noun,
+				.. amount(q, top),
 			hint = hint_of(q, counted) })
 	elseif asked > top - used then
 		refuse("quota_exceeded", { field = field, value = asked,
-			text = "the caller has " .. used .. " " .. q.noun .. " and asks for " .. asked
-				.. ", the profile allows " .. top,
+			text = "the caller has " .. amount(q, used) .. " and asks for " .. amount(q, asked, true)
+				.. ", the profile allows " .. amount(q, top, true),
 			hint = hint_of(q, counted) })
 	end
 end

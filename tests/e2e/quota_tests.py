@@ -102,7 +102,7 @@ def test_what_runs_past_the_gate_counts_and_an_update_too(own):
     own.world.direct("run", "-d", *labels, "-m", "256m", "--cpus", "1", "--pids-limit", "64", APP, "sleep", "600").want()
     own.many.docker("run", "-d", "-m", "64m", APP, "sleep", "600").want()
     own.many.docker("run", "-d", "-m", "32m", APP, "sleep", "600").want(
-        125, errors="335544320 bytes of memory and asks for 33554432")
+        125, errors="320MiB of memory and asks for 32MiB")
     mine = own.running()[0]
     own.many.docker("update", "-m", "32m", "--memory-swap", "64m", mine).want()
     own.many.docker("run", "-d", "-m", "32m", APP, "sleep", "600").want()

@@ -121,7 +121,7 @@ static void says_what_would_pass(void **state)
 		 "f", "all addresses -> 22/tcp",
 		 "Addresses on which ports may be published: 127.0.0.1."},
 		{"limits", W("\"limits\":{\"memory\":4294967296}"), "limits.memory", "4294967296",
-		 "Ask for at most 2147483648 bytes."},
+		 "Ask for at most 2GiB."},
 		{"privileged", W("\"privileged\":true"), "privileged", "true", ""},
 		{"capability", W("\"capabilities\":{\"add\":[{\"name\":\"ALL\",\"field\":\"f\"}]}"),
 		 "f", "ALL", "Capabilities that may be added: none."},
