@@ -52,8 +52,10 @@ static void put_amount(struct buf *out, enum quota_unit unit, int64_t n)
 {
 	if (n < 0)
 		buf_puts(out, "without a limit");
+	else if (unit == QUOTA_UNIT_BYTES && n >= 1 << 30)
+		buf_printf(out, "%.*f GiB", n % (1 << 30) != 0, (double)n / (1 << 30));
 	else if (unit == QUOTA_UNIT_BYTES)
-		buf_printf(out, "%.1f MiB", (double)n / (1 << 20));
+		buf_printf(out, "%.*f MiB", n % (1 << 20) != 0, (double)n / (1 << 20));
 	else if (unit == QUOTA_UNIT_CPUS)
 		buf_printf(out, "%.2f", (double)n / 1e9);
 	else
