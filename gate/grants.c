@@ -1,5 +1,6 @@
 #include "gate/grants.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum how {
@@ -104,28 +105,32 @@ static enum grants_answer put_port(const struct jv *violation, struct buf *out)
 	return GRANTS_LINE;
 }
 
-/* What was asked for; without a limit in the request only a profile without one passes it. */
-static enum grants_answer put_limits(const struct jv *facts, struct buf *out)
+/*
+ * The limit that was too high, as the request has it; the profile's others stay.  Without a
+ * limit in the request only a profile without one passes it.
+ */
+static enum grants_answer put_limits(const struct jv *facts, const struct jv *violation,
+				     struct buf *out)
 {
 	static const char *const names[][2] = {
 		{"memory", "memory"}, {"nano_cpus", "cpus"}, {"pids", "pids"}};
 	const struct jv *limits = jv_path(facts, "workload.limits");
-	bool any = false;
+	long long asked = atoll(jv_str(violation, "value", ""));
 
-	buf_puts(out, "limits = {");
 	for (size_t i = 0; i < 3; i++) {
 		const struct jv *v = jv_get(limits, names[i][0]);
 
-		if (!v || v->kind != JV_INT || v->i <= 0)
+		if (!v || v->kind != JV_INT || v->i <= 0 || v->i != asked)
 			continue;
 		if (strcmp(names[i][1], "cpus") == 0)
-			buf_printf(out, "%s cpus = %.3g", any ? "," : "", (double)v->i / 1e9);
+			buf_printf(out, "limits = { cpus = %.3g },", (double)asked / 1e9);
+		else if (i == 0 && asked % (1 << 30) == 0)
+			buf_printf(out, "limits = { memory = \"%lldGiB\" },", asked >> 30);
 		else
-			buf_printf(out, "%s %s = %lld", any ? "," : "", names[i][1],
-				   (long long)v->i);
-		any = true;
+			buf_printf(out, "limits = { %s = %lld },", names[i][1], asked);
+		return GRANTS_LINE;
 	}
-	buf_puts(out, any ? " }," : "},");
+	buf_puts(out, "limits = {},");
 	return GRANTS_LINE;
 }
 
@@ -179,7 +184,7 @@ enum grants_answer grants_line(const struct jv *facts, const char *op, const str
 	case HOW_PORT:
 		return put_port(violation, out);
 	case HOW_LIMITS:
-		return put_limits(facts, out);
+		return put_limits(facts, violation, out);
 	case HOW_LEVEL:
 		return put_level(facts, out);
 	case HOW_LIST:
