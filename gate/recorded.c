@@ -127,6 +127,21 @@ static bool read_override(const struct recorded *r, const struct profile *p, str
 	return true;
 }
 
+/*
+ * What an owner has is counted where the profile has a quota, and no record of before has it: that
+ * a new quota cannot be held against it says nothing of the quota.
+ */
+static bool is_uncounted(const struct recorded *r, const struct decision *d)
+{
+	if (strcmp(r->judged, verdict_name(VERDICT_DENY)) == 0)
+		return false;
+	for (size_t i = 0; i < d->violations.count; i++)
+		if (strcmp(d->violations.list[i].rule, "quota") != 0 ||
+		    d->violations.list[i].reason != REASON_fact_unknown)
+			return false;
+	return d->violations.count > 0;
+}
+
 enum rejudged recorded_judge(const struct recorded *r, struct engine *eng, const struct profile *p,
 			     struct arena *a, struct decision *ret)
 {
@@ -150,5 +165,5 @@ enum rejudged recorded_judge(const struct recorded *r, struct engine *eng, const
 		/* The verdict says it, too. */
 	}
 	ret->override = NULL; /* it does not outlive this */
-	return REJUDGED;
+	return is_uncounted(r, ret) ? REJUDGED_WITHOUT_FACTS : REJUDGED;
 }
