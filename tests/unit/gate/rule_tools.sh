@@ -55,6 +55,21 @@ expect 2 "there are no tests" test empty
 expect 2 "name folders" test
 expect 2 "No such file" test nowhere
 
+# A rule that breaks denies as well: a row that expects a denial has not shown that the rule means it.
+cat > t/broken.lua <<'END'
+return profile "broken" {
+	operations = { "read", "container.run" },
+	rule("typo", function(req) if req.workload.comand then deny("x") end end),
+}
+END
+write_tests <<'END'
+test "denied" { profile = "broken", facts = { operation = "container.create", workload = { image = { tag = "1" } } }, rule = "typo" }
+test "broken" { profile = "broken", facts = { operation = "container.create", workload = { image = { tag = "1" } } }, rule = "typo", reason = "rule_error" }
+END
+expect 1 "^1 passed, 1 failed" test t
+expect 1 "reason rule_error, rule typo: .*there is no fact named 'comand'" test t
+rm t/broken.lua
+
 write_tests <<'END'
 test "objects" { facts = { operation = "container.create", workload = { image = { tag = "latest" } } }, rule = "no-latest", field = "Image", value = "latest" }
 test "passes" { facts = { operation = "container.create", workload = { image = { tag = "1" } } } }
