@@ -46,11 +46,9 @@ int serve_open_admin(struct serve *s, struct err *err)
 	s->sockets = admin_sockets_create(geteuid());
 	if (!s->sockets)
 		return err_set(err, ERR_SYSTEM, "no memory");
-	if (!*c->sockets)
-		return 0;
-	if (admin_sockets_folder(s->sockets, c->sockets, err) < 0)
+	if (*c->sockets && admin_sockets_folder(s->sockets, c->sockets, err) < 0)
 		return -1;
-	return open_state(s, c->state, err);
+	return *c->state ? open_state(s, c->state, err) : 0;
 }
 
 void serve_close_admin(struct serve *s)
@@ -265,4 +263,7 @@ void serve_status_more(void *arg, struct arena *a, struct jv *tree)
 	kept = jv_set(a, tree, "kept", jv_array());
 	for (size_t i = s->kept_count; i-- > 0;)
 		jv_push(a, kept, jv_string(s->kept[i].generation));
+	kept = jv_set(a, tree, "kept_until", jv_array());
+	for (size_t i = s->kept_count; i-- > 0;)
+		jv_push(a, kept, jv_int(s->kept[i].until));
 }

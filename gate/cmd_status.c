@@ -144,16 +144,33 @@ static void print_quotas(const struct jv *tree)
 		printf("quota      and %lld more, which are less full\n", (long long)more);
 }
 
+/* What can be returned to, and when it was replaced: how a person tells them apart. */
+static void print_kept(const struct jv *tree)
+{
+	const struct jv *kept = jv_get(tree, "kept"), *until = jv_get(tree, "kept_until"), *one;
+	char text[CLOCK_TEXT_MAX];
+
+	for (size_t i = 0; (one = item(kept, i)); i++) {
+		const struct jv *at = item(until, i);
+
+		if (one->kind != JV_STRING)
+			continue;
+		printf("kept       generation %.12s", one->str.at);
+		if (at && at->kind == JV_INT && at->i > 0) {
+			clock_format((uint64_t)at->i * 1000000000, text);
+			printf(", in force until %.19sZ", text);
+		}
+		puts(" (sallyport rollback)");
+	}
+}
+
 static void print_emergency(const struct jv *tree)
 {
-	const struct jv *list = jv_get(tree, "quarantines"), *kept = jv_get(tree, "kept"), *one;
+	const struct jv *list = jv_get(tree, "quarantines"), *one;
 	const struct jv *modes = jv_get(tree, "modes");
 	char until[CLOCK_TEXT_MAX];
 
-	for (size_t i = 0; (one = item(kept, i)); i++)
-		if (one->kind == JV_STRING)
-			printf("kept       generation %.12s (sallyport rollback)\n", one->str.at);
-
+	print_kept(tree);
 	if (list && !jv_true(tree, "quarantines_known"))
 		printf("QUARANTINE it is not known who is under one, so all is refused\n");
 	for (size_t i = 0; (one = item(list, i)); i++)

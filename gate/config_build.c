@@ -271,10 +271,10 @@ static int build_admin(struct building *b, struct err *err)
 	    build_members(b, &e, "approve", &to->approve, err) < 0 ||
 	    build_members(b, &e, "audit", &to->audit, err) < 0)
 		return -1;
-	if (!*to->sockets != !*to->state)
+	if (*to->sockets && !*to->state)
 		return config_wrong(&e, err,
 				    "'sockets' says where listeners may be made at run time, and "
-				    "'state' where they are kept: give both, or neither");
+				    "'state' where they are kept: give 'state' as well");
 	return 0;
 }
 

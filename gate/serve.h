@@ -9,6 +9,8 @@
 #include "gate/privs.h"
 #include "gate/self.h"
 
+#include <time.h>
+
 #define CONFIG_ARENA_MAX ((size_t)64 << 20)
 
 /* A configuration that was read, with the memory it lives in. */
@@ -32,6 +34,7 @@ void unload(struct loaded *l);
 struct kept_bundle {
 	int fd;
 	size_t bytes;
+	time_t until; /* when it was replaced */
 	char generation[HASH_HEX_LEN + 1];
 };
 

@@ -125,7 +125,8 @@ static void keep_bundle(struct serve *s, const struct bundle *ends, const char *
 	while (s->kept_count == KEPT_MAX ||
 	       (s->kept_count && kept_bytes(s) + ends->text.len > KEPT_BYTES))
 		drop_kept(s, 0);
-	s->kept[s->kept_count] = (struct kept_bundle){.fd = fd, .bytes = ends->text.len};
+	s->kept[s->kept_count] =
+		(struct kept_bundle){.fd = fd, .bytes = ends->text.len, .until = time(NULL)};
 	snprintf(s->kept[s->kept_count++].generation, HASH_HEX_LEN + 1, "%s", ends->generation);
 }
 
