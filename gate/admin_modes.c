@@ -82,7 +82,7 @@ static void begin_to_warn(struct admin_use *u)
 	a->emergency = next;
 	emergency_publish(a->conf->emergency, &a->emergency);
 	clock_format((uint64_t)m->until * 1000000000, until);
-	log_line("profile %s ONLY WARNS until %s, ticket %s", u->profile, until, ticket);
+	log_line("profile %s ONLY WARNS until %.19sZ, ticket %s", u->profile, until, ticket);
 	admin_finish(u, ADMIN_DONE);
 }
 

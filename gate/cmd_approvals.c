@@ -74,10 +74,17 @@ static void print_one(const struct jv *answer)
 		       jv_str(r, "id", "?"));
 }
 
-static void print_said(const struct jv *answer)
+static void print_allowed(const struct jv *answer)
 {
 	puts(jv_true(answer, "more") ? "on record; another person must allow it as well"
-				     : "on record");
+				     : "allowed, on record: it passes now if it waits, else when "
+				       "it comes again");
+}
+
+static void print_denied(const struct jv *answer)
+{
+	(void)answer;
+	puts("denied, on record");
 }
 
 static int fill(const struct args *args, struct arena *a, struct jv *to, struct err *err)
@@ -114,14 +121,14 @@ int run_approvals_show(const struct args *args)
 
 int run_approvals_allow(const struct args *args)
 {
-	static const struct admin_question q = {VERB_approvals_allow, fill, NULL, print_said};
+	static const struct admin_question q = {VERB_approvals_allow, fill, NULL, print_allowed};
 
 	return admin_command(args, &q);
 }
 
 int run_approvals_deny(const struct args *args)
 {
-	static const struct admin_question q = {VERB_approvals_deny, fill, NULL, print_said};
+	static const struct admin_question q = {VERB_approvals_deny, fill, NULL, print_denied};
 
 	return admin_command(args, &q);
 }
