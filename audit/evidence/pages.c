@@ -212,16 +212,23 @@ static void put_anchor(const struct evidence *e, struct buf *out)
 		   "\n(here: the file anchor) is of %" PRIu64
 		   " records; the last of them was written\n%s. The log agrees with it.\n\n"
 		   "As far as that file is out of reach of root on this host, nobody can have "
-		   "changed,\nremoved, added or reordered one of those records since. What root "
-		   "could have\nrewritten are the records behind it: %" PRIu64 " to %" PRIu64
-		   ", so %" PRIu64 " of\nthe log, of which %" PRIu64 " of this period.\n\n"
-		   "Whether the file is out of reach is not for this archive to prove: it was read "
-		   "on\nthis host. Compare it with the copy on the other machine:\n"
-		   "verify.py ARCHIVE.tar --anchor COPY\n",
-		   s->anchor_size, s->anchor_time, s->anchor_size, e->head->size - 1,
-		   e->head->size - s->anchor_size, s->behind_anchor);
+		   "changed,\nremoved, added or reordered one of those records since.",
+		   s->anchor_size, s->anchor_time);
 	if (s->anchor_size == e->head->size)
-		buf_puts(out, "\n(It is the newest checkpoint: there is nothing behind it.)\n");
+		buf_puts(out,
+			 " It is the newest\ncheckpoint: no record here is behind it, where root "
+			 "could have rewritten it.\n");
+	else
+		buf_printf(out,
+			   " What root could have\nrewritten are the records behind it: %" PRIu64
+			   " to %" PRIu64 ", so %" PRIu64 " of\nthe log, of which %" PRIu64
+			   " of this period.\n",
+			   s->anchor_size, e->head->size - 1, e->head->size - s->anchor_size,
+			   s->behind_anchor);
+	buf_puts(out,
+		 "\nWhether the file is out of reach is not for this archive to prove: it was read "
+		 "on\nthis host. Compare it with the copy on the other machine:\n"
+		 "verify.py ARCHIVE.tar --anchor COPY\n");
 }
 
 void page_unsure(const struct evidence *e, struct buf *out)
