@@ -115,7 +115,7 @@ static enum grants_answer put_limits(const struct jv *facts, const struct jv *vi
 	static const char *const names[][2] = {
 		{"memory", "memory"}, {"nano_cpus", "cpus"}, {"pids", "pids"}};
 	const struct jv *limits = jv_path(facts, "workload.limits");
-	long long asked = atoll(jv_str(violation, "value", ""));
+	long long asked = strtoll(jv_str(violation, "value", ""), NULL, 10);
 
 	for (size_t i = 0; i < 3; i++) {
 		const struct jv *v = jv_get(limits, names[i][0]);
