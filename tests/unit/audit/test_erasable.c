@@ -16,10 +16,13 @@
 #define OTHER   "198.51.100.4"
 #define SUBJECT "CN=al\"ice,O=\xc3\xa4x"
 #define EMAIL   "alice@example.org"
+#define PRINT   "5f1d0b6e3c9a4872e1d6b7a0c4f3928e7d5c6b1a0f9e8d7c6b5a49382716f5e4"
+#define SPKI    "0c9b8a79685746352413f2e1d0cfbead9c8b7a69584736251403f2e1d0cfbead"
 
 #define FACTS                                                                                      \
 	"{\"operation\":{\"name\":\"container.create\"},\"identity\":{\"name\":\"agent-7\","       \
-	"\"address\":\"%s\",\"cert\":{\"sha256\":\"00\",\"subject\":\"CN=al\\\"ice,O=\xc3\xa4x\"," \
+	"\"address\":\"%s\",\"cert\":{\"sha256\":\"" PRINT "\",\"spki\":\"" SPKI                   \
+	"\",\"subject\":\"CN=al\\\"ice,O=\xc3\xa4x\","                                             \
 	"\"emails\":[\"" EMAIL "\",\"b@example.org\"]}},\"workload\":{\"dns\":[\"192.0.2.53\"]}}"
 
 static void begin(struct gate *g)
@@ -39,6 +42,7 @@ static void decide(struct audit_client *c, unsigned n, const char *identity, con
 	r.auth_method = "cert";
 	r.address = address;
 	r.cert_subject = SUBJECT;
+	r.cert_sha256 = PRINT;
 	r.facts = span_of(text);
 	CHECK_INT("asked", 0, audit_require(c, &r, worker_answered, &asked));
 	for (uint64_t end = clock_boot_ms() + PATIENCE_MS; !asked.calls;) {
@@ -112,6 +116,8 @@ static void values_are_shown_until_they_are_erased(void **state)
 	CHECK_INT("not in the log", 0, gate_log_count(&g, ADDRESS));
 	CHECK_INT("nor the certificate", 0, gate_log_count(&g, "al\\\"ice"));
 	CHECK_INT("nor a list", 0, gate_log_count(&g, EMAIL));
+	CHECK_INT("nor the hash, which names it", 0, gate_log_count(&g, PRINT));
+	CHECK_INT("nor that of the key", 0, gate_log_count(&g, SPKI));
 	CHECK_INT("what is not of the identity is", 2, gate_log_count(&g, "192.0.2.53"));
 	CHECK_INT("a commitment", 2, gate_log_count(&g, "\"addr\":\"c:"));
 	CHECK_INT("it says so", 2, gate_log_count(&g, ",\"erasable\":true,\"prev\""));
@@ -122,7 +128,7 @@ static void values_are_shown_until_they_are_erased(void **state)
 	CHECK_INT("on record first", 1, gate_log_count(&g, "\"cause\":\"asked\""));
 	CHECK_INT("how many", 1,
 		  gate_log_count(&g, "\"text\":\"ticket GDPR-17: values that records "
-				     "commit to were erased\",\"count\":6,"));
+				     "commit to were erased\",\"count\":9,"));
 	CHECK_INT("gone", 0, shows(&g, ADDRESS));
 	CHECK_INT("a commitment is no address", 0, shows(&g, "\"ip\":\"c:"));
 	CHECK_INT("from the disk", 0, is_kept(&g, ADDRESS));
