@@ -115,7 +115,8 @@ static enum grants_answer put_limits(const struct jv *facts, const struct jv *vi
 	static const char *const names[][2] = {
 		{"memory", "memory"}, {"nano_cpus", "cpus"}, {"pids", "pids"}};
 	const struct jv *limits = jv_path(facts, "workload.limits");
-	long long asked = strtoll(jv_str(violation, "value", ""), NULL, 10);
+	char *end;
+	long long asked = strtoll(jv_str(violation, "value", ""), &end, 10);
 
 	for (size_t i = 0; i < 3; i++) {
 		const struct jv *v = jv_get(limits, names[i][0]);
@@ -129,6 +130,11 @@ static enum grants_answer put_limits(const struct jv *facts, const struct jv *vi
 		else
 			buf_printf(out, "limits = { %s = %lld },", names[i][1], asked);
 		return GRANTS_LINE;
+	}
+	if (limits && (*end || asked > 0)) {
+		buf_puts(out, *end ? "what lifts limits is never granted"
+				   : "swap and /dev/shm have what the limit of memory leaves them");
+		return GRANTS_NOTHING;
 	}
 	buf_puts(out, "limits = {},");
 	return GRANTS_LINE;
