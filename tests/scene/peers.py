@@ -999,8 +999,14 @@ class Operator(Peer):
         self.stage.note(self.who, shown(self.last[1]))
 
     def do_run(self, args, _):
-        """run STATUS COMMAND...: a command of the program; its output is then `recv body`"""
-        self.ran(args[0], *self.stage.gate.run(*args[1:]))
+        """run STATUS COMMAND...: a command of the program; its output is then `recv body`.
+
+        A reload does not wait for the watcher and the admin process: `run 0 status` does."""
+        def ready():
+            self.last = self.stage.gate.run(*args[1:])
+            return args[:2] != ["0", "status"] or self.last[0] == 0 or "not ready" not in self.last[1]
+        proc.until(f"{' '.join(args[1:])} says that the gate is ready", PATIENCE, ready)
+        self.ran(args[0], *self.last)
 
     def ran(self, wanted, status, out, errors):
         self.stage.note(self.who, f"status {status}: {shown(out)} {shown(errors)}")
