@@ -98,11 +98,28 @@ const char *admin_socket_of(const struct args *args, struct arena *a, struct err
 	return path;
 }
 
+static void print_who_may(const char *verb)
+{
+	char roles[32];
+
+	for (int v = 0; v < VERB_COUNT; v++) {
+		if (strcmp(admin_verb_name((enum admin_verb)v), verb) != 0)
+			continue;
+		admin_roles_text(admin_verb_roles((enum admin_verb)v), roles);
+		fprintf(stderr,
+			"Roles that may: %s; admin { ... } in the configuration says who has "
+			"them.\n",
+			roles);
+	}
+}
+
 void admin_print_refusal(const char *verb, const struct jv *answer)
 {
 	const char *reason = jv_str(answer, "reason", "?"), *text = jv_str(answer, "text", "");
 
 	fprintf(stderr, "%s: %s%s%s\n", verb, reason, *text ? ": " : "", text);
+	if (strcmp(reason, admin_answer_name(ANSWER_not_permitted)) == 0)
+		print_who_may(verb);
 }
 
 void admin_print_json(const struct jv *v)
