@@ -49,9 +49,10 @@ local function amount(q, n, bare)
 	return text .. (q.option == "--memory" and " of " or " ") .. q.noun
 end
 
-local function hint_of(q, used)
-	local by = listed(get(used, "by"))
+local function hint_of(q, top, counted)
+	local by, asked = listed(get(counted, "by"), ""), get(counted, "asked." .. q.name)
 	if q.size then return "Remove some that are not needed." end
+	if asked and asked > top then return "Ask for less: the whole quota is " .. amount(q, top) .. "." end
 	if by == "" then return "Wait for what is being started, or ask for less." end
 	return "Ask for less, or stop something of your own: " .. by .. "."
 end
@@ -71,17 +72,17 @@ local function judge_one(q, top, counted)
 	elseif q.size and asked > top - used then
 		refuse("quota_exceeded", { field = field, value = used,
 			text = "there are " .. amount(q, used) .. ", the profile allows " .. amount(q, top, true),
-			hint = hint_of(q, counted) })
+			hint = hint_of(q, top, counted) })
 	elseif used == -1 then
 		refuse("quota_exceeded", { field = field, value = asked,
 			text = "a container of the caller's runs without a limit, which is more than the quota of "
 				.. amount(q, top),
-			hint = hint_of(q, counted) })
+			hint = hint_of(q, top, counted) })
 	elseif asked > top - used then
 		refuse("quota_exceeded", { field = field, value = asked,
 			text = "the caller has " .. amount(q, used) .. " and asks for " .. amount(q, asked, true)
 				.. ", the profile allows " .. amount(q, top, true),
-			hint = hint_of(q, counted) })
+			hint = hint_of(q, top, counted) })
 	end
 end
 
