@@ -665,19 +665,19 @@
 ---@return fun(settings: Settings): Profile
 function profile(name) end
 
----What settings cannot say. It concerns the class launch unless options say otherwise; judge calls deny, ask or warn, or nothing.
+---What settings cannot say. Options are { doc =, operations =, mode =, examples = { match = { ... }, not_match = { ... } } }; without operations it concerns the class launch. judge calls deny, ask or warn, or nothing.
 ---@param name string
 ---@param options? RuleOptions
 ---@param judge fun(req: Request)
 ---@return Rule
 function rule(name, options, judge) end
 
----Lets pass what a rule or a standard check found, until a day.
+---Lets pass what a rule or a standard check found, until a day: { rule =, value =, field =, code =, when =, owner =, ticket =, reason =, expires = }; when is { ["identity.name"] = "ann" } or a function.
 ---@param terms ExceptionTerms
 ---@return Exception
 function exception(terms) end
 
----Refuses the request. The rule ends when its function does.
+---Refuses the request; more is { field =, value =, hint =, reason = }. The rule ends when its function does.
 ---@param text string
 ---@param more? Saying
 function deny(text, more) end
