@@ -122,8 +122,8 @@ def test_volumes_and_images_count_as_the_engine_tells_their_size(own):
     folder = own.world.direct("volume", "inspect", "-f", "{{.Mountpoint}}", "first").want().out.strip()
     (Path(folder) / "much").write_bytes(bytes(2 << 20))
     proc.until("the engine tells the new size", 20, lambda: own.space.docker("start", made).status, pause=0.5)
-    own.space.docker("start", made).want(1, errors="bytes in volumes, the profile allows 1048576")
-    own.space.docker("commit", made, "made:1").want(1, errors="bytes of images, the profile allows 1")
+    own.space.docker("start", made).want(1, errors="in volumes, the profile allows 1MiB")
+    own.space.docker("commit", made, "made:1").want(1, errors="in images, the profile allows 1 bytes")
 
 
 @quoted
