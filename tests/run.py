@@ -54,6 +54,9 @@ def suites(long):
     sanitized = {"SALLYPORT": str(SANITIZED / "gate/sallyport"), **SANITIZERS}
     meson = ["meson", "test", "--num-processes", "4", "--no-suite", "lint", "--print-errorlogs", "-C"]
     return [
+        # First: what it measures depends on the disk, and nothing else runs yet.
+        Suite("bench-audit", [tests / "bench/audit", *([] if long else ["--seconds", "1"])], 240, GCC,
+              quick=False, env={**gcc, "PRODUCERS": str(GCC / "tests/bench/producers")}),
         Suite("unit", [*meson, GCC], 300, GCC),
         Suite("unit-sanitized", [*meson, SANITIZED, "-t", "3"], 600, SANITIZED),
         # In CI clang compiles everything for the fuzz targets, with the same warnings.
@@ -68,8 +71,6 @@ def suites(long):
               quick=False, env=gcc),
         Suite("bench-fair", [tests / "bench/fair", *([] if long else ["--seconds", "1"])], 120, GCC,
               quick=False, env=gcc),
-        Suite("bench-audit", [tests / "bench/audit", *([] if long else ["--seconds", "1"])], 240, GCC,
-              quick=False, env={**gcc, "PRODUCERS": str(GCC / "tests/bench/producers")}),
         Suite("bench-rules", [tests / "bench/rules", *(["--peers"] if long else [])], 400, GCC,
               quick=False, env={"JUDGE": str(GCC / "tests/bench/judge")}),
         Suite("fuzz", ["nice", tests / "fuzz/run", "--seconds", "600" if long else "60", "--jobs",
