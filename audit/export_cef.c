@@ -68,8 +68,27 @@ static void put_key(struct buf *out, const char *key)
 	buf_printf(out, "%s=", key);
 }
 
+static bool put_list(struct buf *out, const char *key, const struct jv *list)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->items[i].kind != JV_STRING)
+			continue;
+		if (any)
+			buf_puts(out, ",");
+		else
+			put_key(out, key);
+		put_value(out, list->items[i].str);
+		any = true;
+	}
+	return any;
+}
+
 static bool put_copy(struct buf *out, const char *key, const struct jv *v)
 {
+	if (v && v->kind == JV_ARRAY)
+		return put_list(out, key, v);
 	if (!v || (v->kind != JV_STRING && v->kind != JV_INT))
 		return false;
 	put_key(out, key);

@@ -6,7 +6,7 @@
 
 #define ECS_VERSION "9.0.0"
 
-enum kind { TEXT, NUMBER, DIGITS };
+enum kind { TEXT, NUMBER, DIGITS, LIST };
 
 static const struct {
 	const char *field, *path;
@@ -88,7 +88,8 @@ static void put_copies(const struct fields *f, struct arena *a, struct jv *event
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct jv *v = export_at(f, rows[i].path);
 
-		if (!v || (rows[i].kind == TEXT) != (v->kind == JV_STRING))
+		if (!v || (rows[i].kind == TEXT) != (v->kind == JV_STRING) ||
+		    (rows[i].kind == LIST) != (v->kind == JV_ARRAY))
 			continue;
 		if (rows[i].kind == DIGITS) {
 			snprintf(digits, sizeof(digits), "%lld", (long long)v->i);

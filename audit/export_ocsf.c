@@ -278,7 +278,7 @@ static void put_unmapped(struct making *m)
 	static const char *const paths[] = {
 		"h",        "prev",     "would",      "mode",     "judged", "cause",
 		"class",    "count",    "violations", "warnings", "mut",    "exceptions",
-		"approval", "override", "trunc",      "size",     "root"};
+		"approval", "override", "masked",     "trunc",    "size",   "root"};
 	struct jv *un = put(m, &m->event, "unmapped", jv_object());
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)

@@ -162,7 +162,7 @@ void fields_words(const struct fields *f, struct buf *out)
 	static const char *const places[] = {
 		"actor.identity", "actor.owner", "op",       "req.method", "req.path", "res",
 		"pol.profile",    "pol.rule",    "reason",   "violations", "warnings", "mut",
-		"exceptions",     "outcome.err", "listener", "text",       "cause",
+		"exceptions",     "outcome.err", "listener", "text",       "cause",    "masked",
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)

@@ -87,6 +87,8 @@ struct record {
 	const char *profile, *profile_sha256;
 	/* JSON texts; empty leaves them out */
 	struct span facts, violations, changes, warnings, exceptions;
+	struct span
+		masked; /* ... places from which something was left out, since it may be secret */
 	uint32_t eval_us;
 
 	/* came out how */

@@ -206,6 +206,18 @@ struct counting {
 	size_t next;
 };
 
+/*
+ * What the request holds, or the service's answers, and neither facts nor violations say, since it
+ * may be secret: bits.  proxy/masked.def has the places in a record.
+ */
+enum withheld {
+	WITHHELD_COMMAND = 1,   /* the words of a container's command */
+	WITHHELD_ARGUMENTS = 2, /* what follows the program of an exec */
+	WITHHELD_PULL_URL = 4,  /* user, password and query of a URL to be imported */
+	WITHHELD_BUILD_URL = 8, /* ... of one in a Dockerfile */
+	WITHHELD_VALUE = 16     /* what stood where a violation is */
+};
+
 /* One call: made by the exchange, shared by all functions below. */
 struct backend_call {
 	/* set by the exchange */
@@ -257,6 +269,7 @@ struct backend_call {
 		const char *text;
 	} warnings[16]; /* fields that were dropped */
 	size_t warning_count;
+	unsigned withheld;     /* enum withheld */
 	struct jv replaces;    /* updates: the container that is replaced, or that is taken away
 				  and would come again: {id,name,owner,profile,
 				  isolation,by,loses,workload}; JV_NULL

@@ -185,7 +185,7 @@ static const char *reason_of_end(const struct exchange *x)
 static void fill_judged(const struct exchange *x, struct record *r, struct arena *a)
 {
 	const struct decision *d = &x->decision;
-	struct buf facts;
+	struct buf facts, masked;
 
 	r->verdict = verdict_name(d->verdict);
 	r->would = d->mode != MODE_ENFORCE || d->would != d->verdict ? verdict_name(d->would) : "";
@@ -203,6 +203,9 @@ static void fill_judged(const struct exchange *x, struct record *r, struct arena
 	r->changes = changes_json(d, a);
 	r->exceptions = exceptions_json(d, a);
 	r->warnings = warnings_json(x, a);
+	buf_init(&masked, RECORD_LINE_MAX);
+	masked_write(x, &masked);
+	r->masked = json_text(a, &masked);
 	if (!x->has_facts)
 		return;
 	buf_init(&facts, RECORD_LINE_MAX);

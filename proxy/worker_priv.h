@@ -495,6 +495,10 @@ void questions_send(struct worker *w);
 void questions_answered(struct worker *w, uint64_t ticket);
 void questions_lost(struct worker *w);
 
+/* masked.c: appends a JSON list of the places from which the record leaves something out; nothing
+ * if there is none.  The facts are made. */
+void masked_write(const struct exchange *x, struct buf *out);
+
 /* trail.c: records */
 void trail_decision(const struct exchange *x, struct record *ret, struct arena *a);
 void trail_end(struct exchange *x); /* outcome, or the one record of a read */

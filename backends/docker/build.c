@@ -262,6 +262,7 @@ static bool check_opaque(struct backend_call *call)
 
 	if (!remote.len || span_is(remote, "client-session"))
 		return true;
+	call->withheld |= WITHHELD_VALUE;
 	docker_refuse(call, REASON_build, "query.remote", NULL)->text =
 		"the engine would fetch what nobody has judged";
 	return false;

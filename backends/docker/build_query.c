@@ -37,6 +37,7 @@ static const struct {
 
 static bool refuse(struct backend_call *call, const char *key, enum reason reason, const char *why)
 {
+	call->withheld |= WITHHELD_VALUE;
 	docker_refuse(call, reason, docker_text(call, "query.%s", key), NULL)->text = why;
 	return false;
 }
@@ -57,6 +58,8 @@ static void check_refused(struct backend_call *call)
 
 		if (is_neutral(value, refused[i].neutral))
 			continue;
+		if (!strcmp(refused[i].key, "remote"))
+			call->withheld |= WITHHELD_VALUE;
 		v = docker_refuse(
 			call, refused[i].reason, docker_text(call, "query.%s", refused[i].key),
 			!strcmp(refused[i].key, "remote") ? NULL : docker_cut(call, value));

@@ -32,9 +32,11 @@ static bool check_extras(struct backend_call *call)
 			docker_refuse(call, REASON_json_unknown, foreign[i], NULL)->text =
 				"an image has no such settings";
 	}
-	if (docker_query_value(call->req, "changes").len)
+	if (docker_query_value(call->req, "changes").len) {
+		call->withheld |= WITHHELD_VALUE;
 		docker_refuse(call, REASON_commit, "query.changes", NULL)->text =
 			"changes in the form of Dockerfile lines are refused";
+	}
 	return !call->refused.count;
 }
 

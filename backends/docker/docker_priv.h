@@ -224,6 +224,9 @@ const char *docker_whole(struct backend_call *call, struct span s);
  */
 const char *docker_word(struct backend_call *call, struct span s);
 
+/* A URL as facts have it; what is left out of it is noted in call->withheld. */
+const char *docker_url_fact(struct backend_call *call, struct span url, enum withheld where);
+
 /*
  * The answer to GET target, or NULL: not there yet (it is asked for now), or
  * the engine cannot be reached (refused).  Offline, what is unknown is an

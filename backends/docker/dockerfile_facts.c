@@ -31,6 +31,13 @@ static bool refuse(struct reader *d, struct span value, const char *why)
 	return false;
 }
 
+/* What stands there can be a password, or the value of a variable. */
+static bool refuse_unseen(struct reader *d, const char *why)
+{
+	d->call->withheld |= WITHHELD_VALUE;
+	return refuse(d, span_of(""), why);
+}
+
 static struct stage *now(struct reader *d)
 {
 	return &d->stages[d->stage_count - 1];
@@ -147,9 +154,9 @@ static bool do_triggers(struct reader *d, const char *image, const struct lookup
 
 		d->where = docker_text(d->call, "%s, ONBUILD of %s", where, image);
 		if (!dockerfile_one(line, &one, &why))
-			return refuse(d, line, why);
+			return refuse_unseen(d, why);
 		if (!strcmp(one.name, "FROM") || !strcmp(one.name, "ONBUILD"))
-			return refuse(d, line, "a trigger is no FROM and no ONBUILD");
+			return refuse_unseen(d, "a trigger is no FROM and no ONBUILD");
 		d->escape = '\\'; /* whatever this file's is */
 		if (!do_line(d, &one))
 			return false;
@@ -211,31 +218,19 @@ static bool looks_like_url(struct span s)
 	       (s.len >= 4 && strncasecmp(s.at, "http", 4) == 0 && memchr(s.at, ':', s.len));
 }
 
-static const char *without_user(struct backend_call *call, struct span url)
-{
-	const char *scheme = memmem(url.at, url.len, "://", 3);
-	const char *host = scheme ? scheme + 3 : url.at, *end = url.at + url.len, *at;
-
-	at = memchr(host, '@', (size_t)(end - host));
-	if (!scheme || !at)
-		return docker_word(call, url);
-	return docker_text(call, "%.*s%s", (int)(host - url.at), url.at,
-			   docker_word(call, (struct span){at + 1, (size_t)(end - at - 1)}));
-}
-
 static bool add_source(struct reader *d, struct span source)
 {
 	struct span plain;
 	struct jv *entry;
 
 	if (memchr(source.at, '$', source.len) || !dockerfile_unquote(source, d->escape, &plain))
-		return refuse(d, source,
-			      "sources of ADD with variables, quotes or escapes could "
-			      "be URLs and are refused: use COPY");
+		return refuse_unseen(d, "sources of ADD with variables, quotes or escapes could "
+					"be URLs and are refused: use COPY");
 	if (!looks_like_url(plain))
 		return true;
 	entry = jv_push(d->call->arena, &d->does->urls, jv_object());
-	jv_set(d->call->arena, entry, "value", jv_string(without_user(d->call, plain)));
+	jv_set(d->call->arena, entry, "value",
+	       jv_string(docker_url_fact(d->call, plain, WITHHELD_BUILD_URL)));
 	jv_set(d->call->arena, entry, "field", jv_string(d->where));
 	return true;
 }
@@ -247,13 +242,12 @@ static bool add_list(struct reader *d, struct span args)
 	struct jv list;
 
 	if (jv_parse(d->call->arena, args, &list, &fault, &err) < 0 || list.kind != JV_ARRAY)
-		return refuse(d, args, "this begins like a JSON list and is none");
+		return refuse_unseen(d, "this begins like a JSON list and is none");
 	for (size_t i = 0; i < list.count; i++)
 		if (list.items[i].kind != JV_STRING || !add_source(d, list.items[i].str))
 			return d->call->refused.count ? false
-						      : refuse(d, args,
-							       "a list of strings is "
-							       "expected");
+						      : refuse_unseen(d, "a list of strings is "
+									 "expected");
 	return true;
 }
 
@@ -344,11 +338,11 @@ static bool do_label(struct reader *d, struct span args)
 		/* "a=b"=c: the sign stands within quotes. */
 		if (pair && key.len && strchr("\"'", key.at[0]) &&
 		    (key.len < 2 || key.at[key.len - 1] != key.at[0]))
-			return refuse(d, word, "a label's name with quotes in it is refused");
+			return refuse_unseen(d, "a label's name with quotes in it is refused");
 		if (!add_label(d, pair ? key : word))
 			return false;
 		if (!pair)
-			return first || refuse(d, word, "a label needs a value");
+			return first || refuse_unseen(d, "a label needs a value");
 		first = false;
 	}
 	return true;
@@ -377,9 +371,9 @@ static bool declare(struct reader *d, struct span word, bool alone)
 	if (!has_value)
 		name = word;
 	if (!is_plain_name(name))
-		return refuse(d, word, "a variable's name has letters, digits and _");
+		return refuse_unseen(d, "a variable's name has letters, digits and _");
 	if (!alone && has_value && memchr(value.at, '$', value.len))
-		return refuse(d, word, "a variable in a value is read where one ARG has one line");
+		return refuse_unseen(d, "a variable in a value is read where one ARG has one line");
 	given = jv_get_span(d->build_args, name);
 	if (given && given->kind == JV_STRING) {
 		jv_set_span(d->call->arena, &d->args, name, *given);
@@ -391,10 +385,10 @@ static bool declare(struct reader *d, struct span word, bool alone)
 	}
 	if (!dockerfile_unquote(value, d->escape, &plain) ||
 	    (value.len && value.at[0] == '\'' && memchr(plain.at, '$', plain.len)))
-		return refuse(d, word, "quotes within the value are refused");
+		return refuse_unseen(d, "quotes within the value are refused");
 	text = dockerfile_expand(d->call, plain, &d->args, &why);
 	if (!text)
-		return refuse(d, word, why);
+		return refuse_unseen(d, why);
 	jv_set_span(d->call->arena, &d->args, name, jv_string(text));
 	return true;
 }
@@ -430,10 +424,10 @@ static bool do_onbuild(struct reader *d, struct span args)
 	bool fine;
 
 	if (!dockerfile_one(args, &one, &why))
-		return refuse(d, args, why);
+		return refuse_unseen(d, why);
 	if (!strcmp(one.name, "FROM") || !strcmp(one.name, "ONBUILD") ||
 	    !strcmp(one.name, "MAINTAINER"))
-		return refuse(d, args, "a trigger is no FROM, ONBUILD or MAINTAINER");
+		return refuse_unseen(d, "a trigger is no FROM, ONBUILD or MAINTAINER");
 	if (!strcmp(one.name, "USER")) { /* of whoever builds from it */
 		now(d)->triggers_user = true;
 		return true;
@@ -465,10 +459,10 @@ static bool has_flags(const char *name)
 static bool do_line(struct reader *d, const struct instruction *one)
 {
 	if (!d->stage_count && strcmp(one->name, "FROM") != 0 && strcmp(one->name, "ARG") != 0)
-		return refuse(d, one->args, "the first instruction is FROM");
+		return refuse_unseen(d, "the first instruction is FROM");
 	/* Engines take "--" alone for the end of flags, and those that are none are mistakes. */
 	if (!has_flags(one->name) && span_starts(one->args, "--"))
-		return refuse(d, one->args, "the instruction has no flags");
+		return refuse_unseen(d, "the instruction has no flags");
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
 		if (!strcmp(ways[i].name, one->name))
 			return ways[i].does(d, one->args);

@@ -4,7 +4,7 @@
 
 struct command {
 	const char *user, *program, *workdir;
-	bool privileged;
+	bool privileged, has_arguments;
 	const struct jv *env;
 };
 
@@ -51,10 +51,17 @@ static void read_command(struct docker *d, struct backend_call *call, const stru
 	docker_fact(&r, "exec.privileged", jv_bool(cmd->privileged));
 	say_user(&r, cmd);
 	docker_fact(&r, "exec.program", jv_string(cmd->program));
+	if (cmd->has_arguments)
+		call->withheld |= WITHHELD_ARGUMENTS;
 	if (*cmd->workdir)
 		docker_fact(&r, "exec.workdir", jv_string(cmd->workdir));
 	say_env(&r, cmd->env);
 	call->workload = (struct workload){r.facts, r.level};
+}
+
+static bool has_more_than(const struct jv *list, size_t words)
+{
+	return list && list->kind == JV_ARRAY && list->count > words;
 }
 
 /* --- create --- */
@@ -83,6 +90,7 @@ void docker_step_exec_create(struct docker *d, struct backend_call *call)
 		.program = program_of(jv_get(body, "Cmd")),
 		.workdir = jv_str(body, "WorkingDir", ""),
 		.privileged = jv_true(body, "Privileged"),
+		.has_arguments = has_more_than(jv_get(body, "Cmd"), 1),
 		.env = jv_get(body, "Env"),
 	};
 	read_command(d, call, doc, &cmd);
@@ -169,6 +177,7 @@ void docker_step_exec_start(struct docker *d, struct backend_call *call)
 		.program = jv_str(process, "entrypoint", ""),
 		.workdir = "",
 		.privileged = jv_true(process, "privileged"),
+		.has_arguments = has_more_than(jv_get(process, "arguments"), 0),
 	};
 	read_command(d, call, container, &cmd);
 }

@@ -358,13 +358,25 @@ static void step_pull(struct backend_call *call, struct docker_reading *r)
 	docker_send_given(call, "platform");
 }
 
-/* Without what may stand before the host, which can be a password. */
-static const char *url_without_user(struct backend_call *call, const char *url)
+/* What stands before the host can be a password, and what stands in the query a token. */
+const char *docker_url_fact(struct backend_call *call, struct span url, enum withheld where)
 {
-	const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
-	const char *at = memrchr(host, '@', strcspn(host, "/?#"));
+	const char *end = url.at + url.len, *scheme = memmem(url.at, url.len, "://", 3);
+	const char *host = scheme ? scheme + 3 : url.at, *path = host, *query, *at;
+	struct span shown;
 
-	return at ? docker_text(call, "%.*s%s", (int)(host - url), url, at + 1) : url;
+	while (path < end && !strchr("/?#", *path))
+		path++;
+	at = scheme ? memrchr(host, '@', (size_t)(path - host)) : NULL;
+	query = memchr(path, '?', (size_t)(end - path));
+	if (at || (query && query + 1 < end))
+		call->withheld |= where;
+	if (query)
+		end = query + 1; /* that there is one can be judged */
+	shown = (struct span){at ? at + 1 : host, 0};
+	shown.len = (size_t)(end - shown.at);
+	return docker_word(call, span_of(docker_text(call, "%.*s%.*s", (int)(host - url.at), url.at,
+						     SPAN_FMT(shown))));
 }
 
 static void step_import(struct backend_call *call, struct docker_reading *r)
@@ -381,7 +393,7 @@ static void step_import(struct backend_call *call, struct docker_reading *r)
 	docker_fact(r, "pull.import", jv_bool(true));
 	if (strcmp(source, "-") != 0)
 		docker_fact(r, "pull.url",
-			    jv_string(docker_word(call, span_of(url_without_user(call, source)))));
+			    jv_string(docker_url_fact(call, span_of(source), WITHHELD_PULL_URL)));
 	docker_send_given(call, "message");
 	docker_send_given(call, "platform");
 }

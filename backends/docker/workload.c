@@ -83,6 +83,13 @@ static void read_env(struct docker_reading *r)
 	}
 }
 
+static bool given(const struct docker_reading *r, const char *key)
+{
+	const struct jv *v = jv_get(r->config, key);
+
+	return v && !jv_is_neutral(v);
+}
+
 /* An existing container shows the image's entry point and health check as its own. */
 static void read_command(struct docker_reading *r)
 {
@@ -94,6 +101,8 @@ static void read_command(struct docker_reading *r)
 
 	if (r->made && !r->update)
 		return;
+	if (!r->made && (given(r, "Cmd") || given(r, "Entrypoint") || given(r, "Healthcheck")))
+		r->call->withheld |= WITHHELD_COMMAND;
 	docker_fact(r, "command.entrypoint_given", jv_bool(entry && entry->kind != JV_NULL));
 	docker_fact(r, "command.healthcheck", jv_bool(checks));
 }

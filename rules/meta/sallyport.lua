@@ -602,7 +602,7 @@
 ---@field name? string Registry and repository that would be fetched.
 ---@field tag? string Tag or digest; absent means all.
 ---@field import? boolean A file system is imported instead.
----@field url? string The engine would fetch this URL (without user and password).
+---@field url? string The engine would fetch this URL (without user and password, and with nothing behind the question mark of a query).
 
 ---@class Fact.workload.images
 ---@field given? string An image that would be read whole, as the request names it.
@@ -646,7 +646,7 @@
 ---@field field? string Where: Dockerfile and line, or the query.
 
 ---@class Fact.workload.build.urls
----@field value? string A URL that the engine would fetch (without user and password).
+---@field value? string A URL that the engine would fetch (without user and password, and with nothing behind the question mark of a query).
 ---@field field? string Where: Dockerfile and line.
 
 ---@class Fact.workload.volume

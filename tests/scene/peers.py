@@ -16,6 +16,7 @@ import time
 from kit import certs, engine, proc, wire
 from kit.proc import Trouble
 from script import fill, words
+from ship.takers import Datagrams
 
 PATIENCE = 15  # seconds that anybody waits for anything
 
@@ -1094,7 +1095,7 @@ class Audit:
     TOOLS = {"query": ("table", "csv", "json"), "export": ("ocsf", "ecs", "cef"), "report": ("text", "json", "html")}
 
     def __init__(self, stage, block, records):
-        self.stage, self.block, self.made = stage, block, {}
+        self.stage, self.block, self.made, self.told = stage, block, {}, {}
         self.all = records
         self.left = [r for r in records if r.get("type") in self.ABOUT_REQUESTS]
         self.last = None
@@ -1109,7 +1110,8 @@ class Audit:
 
     def statement(self, verb, conditions):
         """record k=v...: takes the first such record; then k=v...: one behind the last taken;
-        some k=v...: of any type, taken or not; no k=v...: there is none; without "text": nowhere in the files, nor in what is made of them; end: all are taken"""
+        some k=v...: of any type, taken or not; no k=v...: there is none; without "text": nowhere in the files, nor in what is made of them; nowhere "text": nor in what leaves the machine and in the gate's own log;
+        end: all are taken"""
         if verb in ("record", "then"):
             found = [r for r in self.left if record_matches(r, conditions)
                      and (verb == "record" or r["seq"] > self.last["seq"])]
@@ -1127,14 +1129,14 @@ class Audit:
         elif verb == "end":
             if self.left:
                 raise Trouble("more records:\n" + self.listed(self.left))
-        elif verb == "without":
+        elif verb in ("without", "nowhere"):
             text = conditions[0].encode("latin-1")
             for path in (path for path in self.stage.gate.log.rglob("*") if path.is_file()):
                 if text in path.read_bytes():
                     raise Trouble(f"{path.name} holds {shown(conditions[0])}")
-            for name, made in self.made_of_it().items():
+            for name, made in {**self.made_of_it(), **(self.told_of_it() if verb == "nowhere" else {})}.items():
                 if text in made:
-                    raise Trouble(f"audit {name} holds {shown(conditions[0])}")
+                    raise Trouble(f"{name} holds {shown(conditions[0])}")
         elif verb != "verify":  # that is done for every scene
             raise Trouble(f"the log cannot {verb}")
 
@@ -1149,9 +1151,45 @@ class Audit:
                     status, out, errors = gate.run("audit", name, gate.log, "--format", form, *more)
                     if status or not out:
                         raise Trouble(f"audit {name} --format {form}: status {status}: {errors}")
-                    self.made[f"{name} --format {form}"] = out.encode()
+                    self.made[f"audit {name} --format {form}"] = out.encode()
             self.made["query's index"] = index.read_bytes()
         return self.made
+
+    def told_of_it(self):
+        """What goes to others of the log, and what the gate itself says: bytes by name."""
+        gate = self.stage.gate
+        if not self.told:
+            status, denials, errors = gate.run("denials", "--log", gate.log)
+            if status or not denials:
+                raise Trouble(f"denials: status {status}: {errors}")
+            self.told = {"denials": denials.encode(), "the archive of evidence": self._evidence(gate),
+                         "what a sink got": self._shipped(gate), "the gate's own log": gate.output.read_bytes()}
+        return self.told
+
+    @staticmethod
+    def _evidence(gate):
+        archive = gate.folder / "evidence.tar"
+        status, _, errors = gate.run("audit", "evidence", gate.log, "--for", "pci", "--from", "1d", "--out", archive)
+        if status:
+            raise Trouble(f"audit evidence: status {status}: {errors}")
+        whole = archive.read_bytes()
+        if b"manifest" not in whole.lower():
+            raise Trouble("the archive of evidence has no manifest that could be read as it is")
+        return whole
+
+    @staticmethod
+    def _shipped(gate):
+        """What a sink gets, with the parameters that are made for it."""
+        taker = Datagrams(gate.folder / "taker.sock").read()
+        config = gate.folder / "ship.conf"
+        config.write_text(gate.config.read_text(encoding="latin-1") + f'''
+sink "taker" {{ kind = "syslog", address = "unix://{taker.path}", state = "{gate.folder}/taker.state" }}
+''', encoding="latin-1")
+        status, _, errors = gate.run("audit", "ship", "--config", config, "--once")
+        taker.end()
+        if status or not taker.got:
+            raise Trouble(f"audit ship: status {status}: {errors}")
+        return b"\n".join(taker.got)
 
     @staticmethod
     def listed(records):

@@ -43,6 +43,7 @@
 	"\"by\":\"uid 7\"},\"outcome\":{\"status\":\"denied\"}"
 #define SET_ASIDE                                                                                  \
 	OBSERVED ",\"judged\":\"allow\",\"override\":{\"mode\":\"warn\",\"ticket\":\"INC-1\"}"
+#define MASKED       OBSERVED ",\"masked\":[\"facts.workload.env\",\"req.headers.x-registry-auth\"]"
 #define SIMPLE(type) "\"type\":\"" type "\",\"id\":\"x\",\"text\":\"words\""
 
 /* A record's line, taken apart; lives until the next call. */
@@ -264,6 +265,24 @@ static void members_have_their_places(void **state)
 	CHECK_INT("hash", HASH_HEX_LEN, strlen(text(parsed(EXPORT_ECS, READ), "event.hash")));
 }
 
+static void what_is_masked_is_told(void **state)
+{
+	static const char list[] =
+		"\"masked\":[\"facts.workload.env\",\"req.headers.x-registry-auth\"]";
+	static const enum export_format formats[] = {EXPORT_OCSF, EXPORT_ECS};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		const char *got = exported(formats[i], MASKED);
+
+		if (!strstr(got, list))
+			fail_msg("%s has no %s", got, list);
+		got = exported(formats[i], ALLOWED);
+		CHECK_INT(got, 1, strstr(got, "masked") == NULL);
+	}
+	CHECK_INT("CEF", 1, strstr(exported(EXPORT_CEF, ALLOWED), "Masked") == NULL);
+}
+
 static void ecs_types_are_lists(void **state)
 {
 	static const struct {
@@ -305,6 +324,7 @@ static void cef_is_escaped(void **state)
 		{OUTCOME, " outcome=ok in=7 out=88 cn1=41 cn1Label=durMs cn2=201 cn2Label="
 			  "httpStatus "},
 		{UNANSWERED, " flexString1=i flexString1Label=approvalId"},
+		{MASKED, " SallyportMasked=facts.workload.env,req.headers.x-registry-auth"},
 		{SET_ASIDE, " flexString2=INC-1 flexString2Label=overrideTicket"},
 		{"\"type\":\"read\",\"op\":\"a|b\\\\c\\nd\"", "|a\\|b\\\\c d|"},
 		{"\"type\":\"read\",\"text\":\"a=b|c\\\\d\\ne\\rf\"", " msg=a\\=b|c\\\\d\\ne\\rf"},
@@ -462,6 +482,7 @@ int main(void)
 		cmocka_unit_test(ocsf_classes),
 		cmocka_unit_test(ocsf_verdicts),
 		cmocka_unit_test(members_have_their_places),
+		cmocka_unit_test(what_is_masked_is_told),
 		cmocka_unit_test(ecs_types_are_lists),
 		cmocka_unit_test(cef_is_escaped),
 		cmocka_unit_test(long_and_hostile_records),

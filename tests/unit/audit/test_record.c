@@ -75,6 +75,7 @@ static void members_have_their_order(void **state)
 		.profile = "p",
 		.profile_sha256 = "cc",
 		.facts = {"{\"a\":1}", 7},
+		.masked = {"[5]", 3},
 		.violations = {"[2]", 3},
 		.changes = {"[3]", 3},
 		.warnings = {"[4]", 3},
@@ -110,7 +111,8 @@ static void members_have_their_order(void **state)
 		"\"pol\":{\"profile\":\"p\",\"profile_sha256\":\"cc\",\"rule\":\"r1\",\"eval_us\":"
 		"5},"
 		"\"verdict\":\"allow\",\"reason\":\"privileged\",\"would\":\"deny\","
-		"\"violations\":[2],\"warnings\":[4],\"mut\":[3],\"facts\":{\"a\":1},"
+		"\"violations\":[2],\"warnings\":[4],\"mut\":[3],\"facts\":{\"a\":1},\"masked\":[5]"
+		","
 		"\"outcome\":{\"status\":\"ok\",\"http\":201,\"err\":\"E\",\"in\":8,"
 		"\"out\":18446744073709551615,\"dur_ms\":9,\"client\":\"gone\","
 		"\"created\":[\"c0ffee\"]},"

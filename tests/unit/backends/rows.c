@@ -203,6 +203,10 @@ static void expect(struct row *r, struct span whole)
 		check_warning(r, want, whole);
 	} else if (span_is(word, "instead")) {
 		check_instead(r, want, whole);
+	} else if (span_is(word, "withheld")) {
+		snprintf(number, sizeof(number), "%u", r->d->call.withheld);
+		if (!span_is(want, number))
+			complain(r, whole, number);
 	} else if (span_is(word, "rounds")) {
 		if (!span_is(want, number))
 			complain(r, whole, number);

@@ -19,6 +19,7 @@
  *	= reply hijack				stream, rows, held, launch or hijack
  *	= warning HostConfig.X			begins one of the warnings
  *	= instead image_absent No such image: x
+ *	= withheld 4				enum withheld, added up
  *	= rounds 1				how often answers were fetched
  *	? sees_all | offline | unreachable | own_socket	how it is asked
  *	? sees ["own",{"name":"web-*"}]	the profile's visibility, as JSON
