@@ -127,6 +127,18 @@ static struct span warnings_json(const struct exchange *x, struct arena *a)
 	return json_text(a, &b);
 }
 
+static struct span masked_json(const struct exchange *x, struct arena *a)
+{
+	struct buf b;
+
+	buf_init(&b, RECORD_LINE_MAX);
+	masked_write(x, &b);
+	if (buf_len(&b))
+		return json_text(a, &b);
+	buf_fini(&b);
+	return (struct span){"", 0};
+}
+
 static void fill_cert(const struct identity_cert *cert, struct record *r)
 {
 	if (!cert)
@@ -185,7 +197,7 @@ static const char *reason_of_end(const struct exchange *x)
 static void fill_judged(const struct exchange *x, struct record *r, struct arena *a)
 {
 	const struct decision *d = &x->decision;
-	struct buf facts, masked;
+	struct buf facts;
 
 	r->verdict = verdict_name(d->verdict);
 	r->would = d->mode != MODE_ENFORCE || d->would != d->verdict ? verdict_name(d->would) : "";
@@ -203,9 +215,7 @@ static void fill_judged(const struct exchange *x, struct record *r, struct arena
 	r->changes = changes_json(d, a);
 	r->exceptions = exceptions_json(d, a);
 	r->warnings = warnings_json(x, a);
-	buf_init(&masked, RECORD_LINE_MAX);
-	masked_write(x, &masked);
-	r->masked = json_text(a, &masked);
+	r->masked = masked_json(x, a);
 	if (!x->has_facts)
 		return;
 	buf_init(&facts, RECORD_LINE_MAX);
