@@ -378,6 +378,33 @@ static void an_end_that_the_engine_does_not_know_yet_is_waited_for(void **state)
 	drive_end(&d);
 }
 
+/* A sandbox's gofer, in which its mounts are seen, goes before the sandbox does. */
+static void what_ends_bit_by_bit_has_ended(void **state)
+{
+	struct jv world = world_with("\"runsc\"", sandbox);
+	struct jv *seen = (struct jv *)jv_get(jv_get(&world, "processes"), FULL_ID);
+	struct drive d = {.wants_attested = true};
+	size_t looks = 0;
+	enum step step;
+
+	(void)state;
+	set_at(seen, "mounts", "");
+	drive_start(&d, be, &world);
+	d.wants_attested = true;
+	CHECK_INT("judged", STEP_READY, drive_request(&d, START));
+	while ((step = be->ops->check(be, &d.call, span_of(""))) == STEP_LOOKUP) {
+		if (d.call.lookups[0].kind == LOOKUP_PROCESS && ++looks == 4)
+			set_at(seen, "state", "\"gone\"");
+		if (looks == 4)
+			set_at(&world, "containers.full.State.Pid", "0");
+		drive_answer(&d);
+	}
+	CHECK_INT("ended", STEP_READY, step);
+	CHECK_INT("nothing is held against it", 0, d.call.refused.count);
+	CHECK_STR("state", "ended", jv_str(&d.call.attestation, "state", ""));
+	drive_end(&d);
+}
+
 static void far_engines_are_not_attested(void **state)
 {
 	struct jv world = world_with("\"runsc\"", sandbox);
@@ -447,6 +474,7 @@ int main(void)
 		cmocka_unit_test(movable_sources_must_be_seen),
 		cmocka_unit_test(what_has_ended_is_no_error),
 		cmocka_unit_test(an_end_that_the_engine_does_not_know_yet_is_waited_for),
+		cmocka_unit_test(what_ends_bit_by_bit_has_ended),
 		cmocka_unit_test(far_engines_are_not_attested),
 		cmocka_unit_test(the_question_is_the_engines),
 	};
