@@ -31,6 +31,26 @@
 #define AUDIT_LOG_GROUP_MAX  (4u << 20)                /* bytes in one group */
 #define AUDIT_LOG_LEAVES_MAX (AUDIT_LOG_GROUP_MAX / 4) /* a line has more than 128 bytes */
 
+/* Where a record stands. */
+struct audit_mark {
+	uint64_t seq;
+	struct hash hash;
+};
+
+/* As many as there can be in the workers' table, and others that are told meanwhile. */
+#define TOLD_SUMS 2048
+
+/* Records `suppressed` of the newest segment: the same sum may be told again. */
+struct told_sum {
+	struct decision_id id;
+	struct audit_mark mark;
+};
+
+struct told_sums {
+	struct told_sum sums[TOLD_SUMS];
+	size_t count, next; /* next: takes the place of the oldest */
+};
+
 struct audit_log {
 	char *dir;
 	uint64_t segment_bytes;
@@ -48,6 +68,7 @@ struct audit_log {
 	bool tiles_off; /* tiles of removed segments are lost, so no further ones are written */
 	bool sealed;
 	struct err why; /* it is sealed */
+	struct told_sums told;
 };
 
 struct audit_log_conf {
@@ -79,11 +100,9 @@ struct audit_log *audit_log_open(const struct audit_log_conf *conf, struct open_
 				 struct audit_log_found *ret, struct err *err);
 void audit_log_close(struct audit_log *l);
 
-/* Where a record stands. */
-struct audit_mark {
-	uint64_t seq;
-	struct hash hash;
-};
+/* NULL: it was not told, or long ago. */
+const struct told_sum *told_find(const struct told_sums *t, const struct decision_id *id);
+void told_keep(struct told_sums *t, const struct decision_id *id, const struct audit_mark *mark);
 
 /* Adds a record to the group.  -1: the group is full (commit, then try again). */
 int audit_log_add(struct audit_log *l, struct span body, struct audit_mark *ret);

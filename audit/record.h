@@ -49,6 +49,7 @@ enum record_type {
 	RECORD_OBSERVED_GAP, /* what happened meanwhile may not have been seen */
 	RECORD_APPROVAL,     /* a question to an operator ended without letting a request pass */
 	RECORD_OBSERVED_SUM, /* how much was seen, and explained */
+	RECORD_SUPPRESSED,   /* how many refusals above a rate were only counted */
 	RECORD_TYPE_COUNT
 };
 
@@ -124,6 +125,8 @@ struct record {
 
 	/* observed_sum: of what happened in an engine since the sum before */
 	uint64_t seen, by_decision, by_engine, unexplained, garbage;
+
+	const char *first_t, *last_t; /* suppressed: times, as in `t`, of the first and the last */
 
 	/* alarms and clocks */
 	const char *cause;         /* log_alarm: one word */

@@ -104,6 +104,16 @@ static void watch_time(struct scan *s, const struct line *line)
 	memcpy(s->date, line->time.at, DATE_LEN);
 }
 
+/* Whoever told it may not have heard that it is on disk. */
+static void note_sum(struct audit_log *l, const struct record_peek *peek, const struct line *line)
+{
+	const struct audit_mark mark = {line->seq, line->hash};
+	struct decision_id id;
+
+	if (peek->type == RECORD_SUPPRESSED && decision_id_parse(peek->id, &id) == 0)
+		told_keep(&l->told, &id, &mark);
+}
+
 /* Reads the newest segment up to the first line that is not good. */
 static int scan_newest(struct audit_log *l, struct expected want, struct open_set *open,
 		       struct scan *ret, struct err *err)
@@ -130,6 +140,7 @@ static int scan_newest(struct audit_log *l, struct expected want, struct open_se
 		ret->any = true;
 		want = (struct expected){.seq = line.seq + 1, .prev = line.hash};
 		pairing_apply(open, &peek, line.seq);
+		note_sum(l, &peek, &line);
 		tiles_add(l->tiles, l->tiles_off ? -1 : l->dir_fd, &line.hash);
 	}
 	line_reader_fini(&reader);

@@ -231,6 +231,18 @@ static void add_sum(struct report *r, const struct fields *f)
 	tally_many(r, TALLY_OBSERVED, backend, false, number(f, "unexplained"));
 }
 
+static void add_suppressed(struct report *r, const struct fields *f)
+{
+	char text[REPORT_NAME];
+
+	snprintf(text, sizeof(text), "%.40s, %.40s, %.20s",
+		 *f->identity ? f->identity
+		 : *f->owner  ? f->owner
+			      : "(without a name)",
+		 *f->profile ? f->profile : "(none)", *f->op_class ? f->op_class : "(none)");
+	tally_many(r, TALLY_SUPPRESSED, text, false, number(f, "count"));
+}
+
 static void add_observed(struct report *r, const struct fields *f)
 {
 	const char *backend = jv_str(&f->tree, "backend", "?");
@@ -305,6 +317,9 @@ static void add_by_type(struct report *r, const struct fields *f)
 		return;
 	case RECORD_OBSERVED_SUM:
 		add_sum(r, f);
+		return;
+	case RECORD_SUPPRESSED:
+		add_suppressed(r, f);
 		return;
 	case RECORD_APPROVAL: /* its decision has been counted */
 	case RECORD_LOG_OPEN:

@@ -31,6 +31,7 @@ static bool may_send(const struct conn *conn, enum record_type type, uint32_t fl
 	case RECORD_OBSERVED_GAP:
 	case RECORD_APPROVAL:
 	case RECORD_OBSERVED_SUM:
+	case RECORD_SUPPRESSED:
 		return flags == WIRE_READ || flags == WIRE_RECEIPT_WANTED;
 	case RECORD_NONE:
 	case RECORD_GATE_START:
@@ -121,6 +122,35 @@ static bool on_wanted(struct auditor *a, size_t index, uint64_t ticket, struct s
 	return true;
 }
 
+/*
+ * A sum may be told twice, when the worker that told it died, or the auditor did.
+ * False: it is not in the log.
+ */
+static bool on_sum(struct auditor *a, size_t index, struct wire_head head, struct span body,
+		   struct span id_text)
+{
+	struct answer answer = {
+		.conn = index, .owner = a->conns[index]->owner, .ticket = head.ticket};
+	const struct told_sum *told;
+	struct decision_id id;
+
+	if (a->answer_count == AUDITOR_ANSWERS_MAX)
+		auditor_commit(a);
+	if (decision_id_parse(id_text, &id) < 0 || auditor_sealed(a))
+		return false;
+	told = told_find(&a->log->told, &id);
+	if (told)
+		answer.mark = told->mark;
+	else if (!auditor_add(a, body, &answer.mark))
+		return false;
+	else
+		told_keep(&a->log->told, &id, &answer.mark);
+	if (head.flags == WIRE_RECEIPT_WANTED)
+		a->answers[a->answer_count++] = answer;
+	auditor_flush_soon(a);
+	return true;
+}
+
 static void tell_alarm(struct auditor *a, enum record_type type, struct span body)
 {
 	struct span cause = record_peek_str(body, "cause"), text = record_peek_str(body, "text");
@@ -153,7 +183,9 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 		if (low)
 			good = false;
 		if (good)
-			good = on_wanted(a, index, head.ticket, body, &peek);
+			good = peek.type == RECORD_SUPPRESSED
+				       ? on_sum(a, index, head, body, peek.id)
+				       : on_wanted(a, index, head.ticket, body, &peek);
 		if (!good)
 			auditor_say(
 				conn,
@@ -164,6 +196,8 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 			on_outcome(a, conn, head.ticket, body, &peek);
 		else
 			owe_ack(a, conn, head.ticket); /* again would not make it better */
+	} else if (good && peek.type == RECORD_SUPPRESSED) {
+		(void)on_sum(a, index, head, body, peek.id);
 	} else if (good) {
 		auditor_add(a, body, &mark);
 	}

@@ -16,6 +16,7 @@
 #include "proxy/metrics.h"
 #include "proxy/quotas.h"
 #include "proxy/rates.h"
+#include "proxy/suppressed.h"
 #include "proxy/updates.h"
 #include "proxy/watched.h"
 
@@ -68,6 +69,7 @@ static void ended(void *arg, pid_t pid)
 	const struct serve *s = arg;
 
 	quotas_died(s->quotas, pid, clock_boot_ns());
+	suppressed_died(s->suppressed, pid);
 	approvals_died(s->approvals, pid);
 	watched_died(s->watched, pid);
 }
@@ -236,6 +238,7 @@ static int serve(struct serve *s, struct err *err)
 	say_absent_engines(&c->proxy);
 	raise_descriptors();
 	s->rates = rates_create(err);
+	s->suppressed = suppressed_create(err);
 	s->quotas = quotas_create(err);
 	s->metrics = metrics_create(err);
 	s->audit_state = audit_state_create(err);
@@ -244,8 +247,8 @@ static int serve(struct serve *s, struct err *err)
 	s->approvals = approvals_create(err);
 	s->updates = updates_create(s->loaded->config.updates, err);
 	s->emergency = emergency_create(err);
-	if (!s->rates || !s->quotas || !s->metrics || !s->engines || !s->audit_state ||
-	    !s->watched || !s->updates || !s->emergency || !s->approvals)
+	if (!s->rates || !s->suppressed || !s->quotas || !s->metrics || !s->engines ||
+	    !s->audit_state || !s->watched || !s->updates || !s->emergency || !s->approvals)
 		return -1;
 	start_looking_back(s);
 	say_mounted_sockets(s);

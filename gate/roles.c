@@ -72,6 +72,7 @@ static int run_worker(const struct serve *s, int control, struct err *err)
 	conf.read_next = successor_read;
 	conf.drop_next = successor_drop;
 	conf.rates = s->rates;
+	conf.suppressed = s->suppressed;
 	conf.quotas = s->quotas;
 	conf.updates = s->updates;
 	conf.approvals = can_be_asked(&s->loaded->config.admin) ? s->approvals : NULL;

@@ -56,6 +56,7 @@ struct serve {
 	struct engines *engines;          /* likewise */
 	struct metrics *metrics;          /* likewise */
 	struct rates *rates;              /* shared by all workers, of every generation */
+	struct suppressed *suppressed;    /* likewise */
 	struct quotas *quotas;            /* shared by all workers, likewise */
 	struct updates *updates;          /* likewise */
 	struct approvals *approvals;      /* of workers and the process behind the admin socket */

@@ -143,6 +143,7 @@ struct proxy_conf {
 	struct audit_state *audit_state; /* likewise */
 	struct engines *engines;         /* shared, too; NULL: nothing is known of them */
 	struct rates *rates;             /* shared by all workers; NULL: none are kept (`check`) */
+	struct suppressed *suppressed;   /* as rates */
 	struct quotas *quotas;           /* likewise */
 	struct updates *updates;         /* as rates */
 	const struct emergency *emergency; /* shared by all; NULL: there is none (`check`) */

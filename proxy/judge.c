@@ -256,6 +256,7 @@ static void refuse_too_often(struct exchange *x, const struct rate *rate, uint64
 		 profile_name(x->profile), rate->text, rate->word, x->answer.retry_after_s);
 	v->rule = "rate";
 	v->text = arena_strndup(x->arena, text, strlen(text));
+	suppress_refusal(x);
 	exchange_deny(x);
 }
 

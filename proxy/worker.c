@@ -457,6 +457,7 @@ void worker_turn(struct worker *w, int timeout_ms)
 			    upstream_take_dials(w->services[i].pool));
 	ask_anew(w);
 	inside_tick(w);
+	suppress_tick(w);
 	if (w->watcher)
 		watcher_tick(w);
 	else
@@ -521,6 +522,7 @@ int worker_run(struct worker *w, int control_fd)
 	while (!is_done(w))
 		worker_turn(w, WORKER_TICK_MS);
 	front_close(w);
+	suppress_end(w);
 	send_last_records(w);
 	return w->failed ? 1 : 0;
 }

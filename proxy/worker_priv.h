@@ -14,6 +14,7 @@
 #include "proxy/inside.h"
 #include "proxy/loop.h"
 #include "proxy/relay.h"
+#include "proxy/suppressed.h"
 #include "proxy/tls_server.h"
 #include "proxy/upstream.h"
 #include "proxy/watched.h"
@@ -243,6 +244,13 @@ struct exchange {
 struct watcher;
 struct rejudge;
 
+#define SUPPRESS_TELLINGS 32 /* sums of refusals that a worker has told, and waits for */
+
+struct telling {
+	struct suppressed *table; /* NULL: free */
+	struct suppressed_ref ref;
+};
+
 struct worker {
 	const struct proxy_conf *conf;
 	struct watcher *watcher; /* in a watcher: takes no callers */
@@ -291,6 +299,8 @@ struct worker {
 	struct pause pauses[PAUSES_MAX]; /* turns.c: of callers */
 	uint64_t pauses_until_ms;        /* the last of them ends */
 	bool turns_due;                  /* somebody waits */
+
+	struct telling tellings[SUPPRESS_TELLINGS]; /* suppress.c */
 
 	struct rejudge *rejudge; /* in a watcher: what judges again */
 
@@ -364,6 +374,11 @@ void quarantine_tick(struct worker *w); /* ends connections */
 void turns_took(struct exchange *x, uint64_t ns); /* of processor time */
 bool turns_wait(struct exchange *x);              /* true: it waits, or was refused */
 void turns_tick(struct worker *w);
+
+/* suppress.c: above a rate; what is only counted is decided with that, and has the id of its sum */
+void suppress_refusal(struct exchange *x);
+void suppress_tick(struct worker *w); /* tells the sums of windows that are over */
+void suppress_end(struct worker *w);  /* tells all */
 
 /* override.c: what an operator has put above the modes of a profile; NULL: nothing */
 const struct override *override_of(struct worker *w, const struct profile *p, struct arena *a);

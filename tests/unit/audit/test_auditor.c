@@ -249,6 +249,66 @@ static void claims_keep_decisions_open(void **state)
 	fixture_remove(g.dir);
 }
 
+static const struct record sum_of_four = {.type = RECORD_SUPPRESSED,
+					  .identity = "agent",
+					  .op_class = "launch",
+					  .profile = "main",
+					  .reason = "rate",
+					  .count = 4};
+
+/* As a worker tells it that waits for its receipt. */
+static struct asked tell_sum(struct audit_client *c, unsigned n)
+{
+	struct record r = sum_of_four;
+	struct asked asked = {0};
+
+	r.id = fixture_id(n);
+	CHECK_INT("require", 0, audit_require(c, &r, worker_answered, &asked));
+	audit_client_flush(c);
+	while (!asked.calls)
+		worker_turn(c, 10);
+	return asked;
+}
+
+/* Who told a sum and has heard nothing, or died: the next one tells it again. */
+static void a_sum_that_is_told_again_is_there_once(void **state)
+{
+	struct record last_word = sum_of_four;
+	struct audit_client *one, *two;
+	struct asked first, again;
+	struct gate g;
+
+	(void)state;
+	gate_init(&g);
+	gate_start(&g);
+	one = worker_start(&g);
+	two = worker_start(&g);
+	first = tell_sum(one, 1);
+	CHECK_INT("told", 1, first.granted);
+	last_word.id = fixture_id(1);
+	CHECK_INT("at an end", 0, audit_tell(one, &last_word));
+	audit_client_flush(one);
+	again = tell_sum(two, 1);
+	CHECK_INT("by another", 1, again.granted);
+	CHECK_INT("it is that record", first.mark.seq, again.mark.seq);
+	audit_client_destroy(one);
+	gate_kill(&g);
+	gate_start(&g);
+	worker_turn(two, 10);
+	audit_client_attach(two, gate_connect(&g));
+	worker_until_up(two);
+	again = tell_sum(two, 1);
+	CHECK_INT("to another auditor", 1, again.granted);
+	CHECK_INT("it is still that one", first.mark.seq, again.mark.seq);
+	CHECK_INT("the same hash", 1, hash_eq(&first.mark.hash, &again.mark.hash));
+	CHECK_INT("another sum", 1, tell_sum(two, 2).mark.seq > first.mark.seq);
+	CHECK_INT("status", AUDITOR_STOPPED, gate_stop(&g));
+	CHECK_INT("each once", 2, gate_log_count(&g, "\"type\":\"suppressed\""));
+	gate_verified(&g);
+	audit_client_destroy(two);
+	fixture_remove(g.dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +320,7 @@ int main(void)
 		cmocka_unit_test(segments_are_rotated),
 		cmocka_unit_test(a_worker_that_ends_leaves_unknown_outcomes),
 		cmocka_unit_test(claims_keep_decisions_open),
+		cmocka_unit_test(a_sum_that_is_told_again_is_there_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

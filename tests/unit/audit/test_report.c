@@ -87,6 +87,14 @@ static void write_log(void)
 			       .cause = "space",
 			       .text = HOSTILE});
 	add(l, (struct record){.type = RECORD_WORKER_LOST, .id = fixture_id(904), .text = "w"});
+	for (unsigned n = 905; n < 907; n++)
+		add(l, (struct record){.type = RECORD_SUPPRESSED,
+				       .id = fixture_id(n),
+				       .identity = "bob",
+				       .profile = "main",
+				       .op_class = "exec",
+				       .reason = "rate",
+				       .count = 1000 + n});
 	audit_log_close(l);
 	open_set_fini(&set);
 }
@@ -136,6 +144,7 @@ static void counts(void **state)
 		{TALLY_CHANGES, "HostConfig.Runtime", 1, 0},
 		{TALLY_ATTESTED, "seen", 1, 0},
 		{TALLY_ATTESTED, "differs", 0, 1},
+		{TALLY_SUPPRESSED, "bob, main, exec", 0, 3811},
 	};
 	struct report *r;
 

@@ -1,10 +1,12 @@
 /*
  * Processes that are killed before each write, one by one, that they make to what all share:
- * nothing of a quota is lost or counted twice, no yes lets pass more than it said, and
+ * nothing of a quota or of what is only counted is lost or counted twice, no yes lets pass more
+ * than it said, and
  * whatever was being written is as it was before, or as it was to be.
  */
 #include "proxy/approvals.h"
 #include "proxy/quotas.h"
+#include "proxy/suppressed.h"
 #include "proxy/updates.h"
 #include "proxy/watched.h"
 
@@ -502,6 +504,86 @@ static void no_deed_is_half_noted(void **state)
 	CHECK_INT("it did write", 1, n > 8);
 }
 
+/* --- what is only counted --- */
+
+#define SECOND_NS UINT64_C(1000000000)
+
+struct refusals_play {
+	struct suppressed *t;
+	uint64_t at_ns;
+};
+
+static const struct identity asker = {.name = "a", .owner = "o", .profile = "p", .listener = "l"};
+
+static bool refuse(struct suppressed *t, uint64_t at_ns)
+{
+	const struct suppressed_time now = {at_ns, at_ns};
+	char id[SUPPRESSED_ID];
+
+	return suppressed_count(t, &asker, "launch", &now, id);
+}
+
+static uint64_t sums_of(struct suppressed *t, uint64_t at_ns)
+{
+	struct suppressed_sum sum;
+	uint64_t all = 0;
+
+	for (size_t at = 0; suppressed_next(t, at_ns, true, &at, &sum);) {
+		if (suppressed_told(t, &sum.ref))
+			all += sum.count;
+	}
+	return all;
+}
+
+/* The first is whole, two are counted, the window ends, the sum is told, and the next begins. */
+static void play_refusals(void *arg)
+{
+	struct refusals_play *p = arg;
+	struct suppressed_sum sum;
+	size_t at = 0;
+
+	(void)refuse(p->t, p->at_ns);
+	for (int i = 0; i < 2; i++)
+		*reached += refuse(p->t, p->at_ns);
+	if (!suppressed_next(p->t, p->at_ns + SECOND_NS, false, &at, &sum))
+		return;
+	*reached = -(int)sum.count; /* it is in the log: who dies now has it told twice at most */
+	(void)suppressed_told(p->t, &sum.ref);
+	(void)refuse(p->t, p->at_ns + SECOND_NS);
+}
+
+static void no_refusal_is_lost_or_counted_twice(void **state)
+{
+	bool died = true;
+	unsigned n = 0;
+
+	(void)state;
+	for (; died; n++) {
+		struct err err = {0};
+		struct refusals_play p = {suppressed_create(&err), 100 * SECOND_NS};
+		uint64_t left;
+		pid_t pid;
+
+		assert_non_null(p.t);
+		*reached = 0;
+		died = dies_at_write(p.t, n, play_refusals, &p, &pid);
+		suppressed_died(p.t, pid);
+		left = sums_of(p.t, p.at_ns);
+		if (*reached >= 0) /* the one that it died over has had no answer */
+			CHECK_INT(at_write("counted", n), 1,
+				  left == (uint64_t)*reached || left == (uint64_t)*reached + 1);
+		else
+			CHECK_INT(at_write("told, or to be told again", n), 1,
+				  left == 0 || left == (uint64_t) - *reached);
+		CHECK_INT(at_write("nothing is left", n), 0, sums_of(p.t, p.at_ns));
+		(void)refuse(p.t, p.at_ns + 9 * SECOND_NS);
+		CHECK_INT(at_write("others are counted", n), 1,
+			  refuse(p.t, p.at_ns + 9 * SECOND_NS));
+		CHECK_INT(at_write("exactly", n), 1, sums_of(p.t, p.at_ns + 9 * SECOND_NS));
+	}
+	CHECK_INT("it did write", 1, n > 15);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +594,7 @@ int main(void)
 		cmocka_unit_test(no_yes_is_used_twice),
 		cmocka_unit_test(no_update_is_half_remembered),
 		cmocka_unit_test(no_deed_is_half_noted),
+		cmocka_unit_test(no_refusal_is_lost_or_counted_twice),
 	};
 
 	if (!CAN_DIE_AT_WRITES)
