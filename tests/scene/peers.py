@@ -1181,6 +1181,7 @@ class Audit:
     def _shipped(gate):
         """What a sink gets, with the parameters that are made for it."""
         taker = Datagrams(gate.folder / "taker.sock").read()
+        os.chmod(taker.path, 0o666)  # the gate may run as somebody else
         config = gate.folder / "ship.conf"
         config.write_text(gate.config.read_text(encoding="latin-1") + f'''
 sink "taker" {{ kind = "syslog", address = "unix://{taker.path}", state = "{gate.folder}/taker.state" }}
