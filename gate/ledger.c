@@ -80,7 +80,7 @@ void ledger_entry_write(struct buf *out, const struct ledger_entry *e)
 	const char *between = "{";
 
 	for (size_t i = 0; i < MEMBERS; i++) {
-		if (!*values[i])
+		if (!values[i] || !*values[i])
 			continue;
 		buf_printf(out, "%s\"%s\":", between, members[i]);
 		jv_write_str(out, span_of(values[i]));

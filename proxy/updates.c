@@ -138,8 +138,7 @@ static void fill(struct slot *s, const struct hash *owner, const struct hash *ke
 static struct slot *find_place(struct updates *t, const struct hash *owner, const struct hash *key,
 			       int64_t now)
 {
-	struct slot *free_one = NULL;
-	size_t own = 0;
+	size_t own = 0, place = UPDATES_SLOTS;
 
 	for (size_t i = 0; i < UPDATES_SLOTS; i++) {
 		struct slot *s = &t->slots[i];
@@ -148,12 +147,12 @@ static struct slot *find_place(struct updates *t, const struct hash *owner, cons
 		if (live && hash_eq(&s->key, key))
 			return s;
 		own += live && hash_eq(&s->owner, owner);
-		if (!live && !free_one &&
+		if (!live && place == UPDATES_SLOTS &&
 		    (atomic_load(&s->turn) % 2 == 0 ||
 		     atomic_load(&s->began) + UPDATES_SILENCE_S <= now))
-			free_one = s;
+			place = i;
 	}
-	return own < UPDATES_OWN_MAX ? free_one : NULL;
+	return own < UPDATES_OWN_MAX && place < UPDATES_SLOTS ? &t->slots[place] : NULL;
 }
 
 bool updates_put(struct updates *t, const struct updates_key *key, struct span text, int64_t now,
