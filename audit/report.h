@@ -108,6 +108,8 @@ void report_destroy(struct report *r);
 #define REPORT_OUT_MAX ((size_t)32 << 20)
 
 void report_text(const struct report *r, struct buf *out);
+/* One of its lists; where: behind how many more there are, e.g. ", which the log has". */
+void report_list_text(const struct report_list *l, const char *where, struct buf *out);
 void report_json(const struct report *r, struct buf *out);
 
 /* One page: no scripts, nothing from elsewhere, every string escaped. */

@@ -109,7 +109,7 @@ static void put_tally(const struct report_tally *t, struct buf *out)
 	}
 }
 
-static void put_list(const struct report_list *l, struct buf *out)
+void report_list_text(const struct report_list *l, const char *where, struct buf *out)
 {
 	buf_printf(out, "\n%s: ", l->title);
 	if (!l->total) {
@@ -123,7 +123,7 @@ static void put_list(const struct report_list *l, struct buf *out)
 		buf_puts(out, "\n");
 	}
 	if (l->total > l->count)
-		buf_printf(out, "  and %" PRIu64 " more\n", l->total - l->count);
+		buf_printf(out, "  and %" PRIu64 " more%s\n", l->total - l->count, where);
 }
 
 void report_text(const struct report *r, struct buf *out)
@@ -135,5 +135,5 @@ void report_text(const struct report *r, struct buf *out)
 	for (int i = 0; i < TALLY_COUNT; i++)
 		put_tally(&r->tallies[i], out);
 	for (int i = 0; i < LIST_COUNT; i++)
-		put_list(&r->lists[i], out);
+		report_list_text(&r->lists[i], "", out);
 }

@@ -102,21 +102,7 @@ void page_readme(const struct evidence *e, struct buf *out)
 
 static void put_list(const struct evidence *e, enum report_list_id id, struct buf *out)
 {
-	const struct report_list *l = &e->report->lists[id];
-
-	buf_printf(out, "\n%s: ", l->title);
-	if (!l->total) {
-		buf_printf(out, "%s\n", l->none);
-		return;
-	}
-	buf_printf(out, "%" PRIu64 "\n", l->total);
-	for (size_t i = 0; i < l->count; i++) {
-		buf_printf(out, "  %8" PRIu64 "  %.19sZ  ", l->events[i].seq, l->events[i].time);
-		safe_text(out, l->events[i].text);
-		buf_puts(out, "\n");
-	}
-	if (l->total > l->count)
-		buf_printf(out, "  and %" PRIu64 " more, which the log has\n", l->total - l->count);
+	report_list_text(&e->report->lists[id], ", which the log has", out);
 }
 
 static void put_bounds(const struct evidence *e, struct buf *out)

@@ -44,17 +44,7 @@ class Engine:
         self.server = wire.Server(path, self.serve)
 
     def serve(self, sock):
-        stream = wire.Stream(sock, 3600)
-        try:
-            while True:
-                head = stream.request()
-                body = stream.body.all() if stream.body else b""
-                if engine.is_watcher(head):
-                    engine.hold_events(stream)
-                    return
-                stream.send(self.answer(head, body))
-        except (Trouble, OSError):
-            return
+        engine.serve(wire.Stream(sock, 3600), self.answer)
 
     def answer(self, head, body):
         if head.method == "POST":

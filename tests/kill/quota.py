@@ -65,17 +65,7 @@ class Engine:
             self.peak_memory = max(self.peak_memory, self.memory())
 
     def serve(self, sock):
-        stream = wire.Stream(sock, 3600)
-        try:
-            while True:
-                head = stream.request()
-                body = stream.body.all() if stream.body else b""
-                if engine.is_watcher(head):
-                    engine.hold_events(stream)
-                    return
-                stream.send(self.answer(head, body))
-        except (Trouble, OSError):
-            return
+        engine.serve(wire.Stream(sock, 3600), self.answer)
 
     def answer(self, head, body):
         path, _, query = head.target.partition("?")

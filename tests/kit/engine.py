@@ -276,6 +276,20 @@ def hold_events(stream):
     wait_for_end(stream)
 
 
+def serve(stream, answer):
+    """One connection: answer(head, body) gives the bytes of each reply; events there are none."""
+    try:
+        while True:
+            head = stream.request()
+            body = stream.body.all() if stream.body else b""
+            if is_watcher(head):
+                hold_events(stream)
+                return
+            stream.send(answer(head, body))
+    except (Trouble, OSError):
+        return
+
+
 def reply(status, document, head_only=False, more=(), api=API):
     """The bytes of a complete reply, with the headers that dockerd sends."""
     if isinstance(document, str):
