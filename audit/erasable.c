@@ -205,6 +205,19 @@ static void file_name(uint64_t first, char out[NAME_ROOM])
 	snprintf(out, NAME_ROOM, "%020" PRIu64, first);
 }
 
+/* What a crash or a full disk left of a line is ended, so that it spoils no other. */
+static int end_line(int fd)
+{
+	struct stat st;
+	char last;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	if (!st.st_size || (pread(fd, &last, 1, st.st_size - 1) == 1 && last == '\n'))
+		return 0;
+	return io_write_at(fd, "\n", 1, 0);
+}
+
 static int open_file(struct erasable *e, uint64_t first)
 {
 	char name[NAME_ROOM];
@@ -214,10 +227,9 @@ static int open_file(struct erasable *e, uint64_t first)
 	if (e->fd >= 0)
 		close(e->fd);
 	file_name(first, name);
-	e->fd = openat(e->dir_fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-		       0640);
+	e->fd = openat(e->dir_fd, name, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 	e->first = first;
-	return e->fd < 0 ? -1 : 0;
+	return e->fd < 0 ? -1 : end_line(e->fd);
 }
 
 void erasable_put(struct erasable *e, uint64_t seq, uint64_t first)
@@ -247,6 +259,10 @@ int erasable_sync(struct erasable *e, struct err *err)
 	else if (open_file(e, e->next) < 0 || io_write_at(e->fd, bytes.at, bytes.len, 0) < 0 ||
 		 fdatasync(e->fd) < 0)
 		rc = err_sys(err, "keep values that can be erased");
+	if (rc < 0 && e->fd >= 0) { /* looked at anew before the next line */
+		close(e->fd);
+		e->fd = -1;
+	}
 	buf_clear(&e->lines);
 	return rc;
 }

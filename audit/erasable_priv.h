@@ -25,7 +25,6 @@
 #include <stdio.h>
 
 #define ERASABLE_FOLDER "erasable"
-#define ERASABLE_LINE   4096 /* a value is cut before a line has more */
 #define ERASABLE_TEXT   (2 + HASH_HEX_LEN)
 
 /* --- the auditor's side: erasable.c --- */

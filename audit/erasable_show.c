@@ -188,7 +188,8 @@ static int copy_others(FILE *from, FILE *to, const struct erasure *what, uint64_
 	int rc = 0;
 
 	while (rc == 0 && (n = getline(&text, &size, from)) > 0) {
-		if (erasable_line_parse((struct span){text, (size_t)n}, &line) &&
+		/* Whose a torn line is cannot be told: it goes with whatever is erased. */
+		if (!erasable_line_parse((struct span){text, (size_t)n}, &line) ||
 		    is_meant(what, &line))
 			++*ret_count;
 		else if (fwrite(text, 1, (size_t)n, to) != (size_t)n)

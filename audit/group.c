@@ -52,7 +52,11 @@ static void keep_values(struct auditor *a)
 	struct err err = {0};
 	struct record alarm = {.type = RECORD_LOG_ALARM, .cause = "erasable", .text = err.msg};
 
-	if (erasable_sync(&a->erasable, &err) == 0 || a->erasable.troubled)
+	if (erasable_sync(&a->erasable, &err) == 0) {
+		a->erasable.troubled = false;
+		return;
+	}
+	if (a->erasable.troubled)
 		return;
 	a->erasable.troubled = true;
 	if (audit_log_add_own(a->log, &alarm) == 0)

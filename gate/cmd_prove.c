@@ -100,6 +100,11 @@ int run_audit_erase(const struct args *args)
 	}
 	if (args->until && when_parse(args->until, clock_unix_ns(), &before_ns, &err) < 0)
 		return command_failed(&err);
+	if (args->until && before_ns < 1000000000) {
+		err_set(&err, ERR_INPUT,
+			"--before: there is nothing of before 1970-01-01T00:00:01Z");
+		return command_failed(&err);
+	}
 	if (find_folder(args, 0, &loaded, &dir, &err) < 0)
 		return command_failed(&err);
 	result = log_erase(dir, args->ticket, args->identity ? args->identity : "",
