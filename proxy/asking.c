@@ -222,7 +222,11 @@ static bool may_hold(const struct exchange *x)
 
 static void leave(struct exchange *x, bool withdrawn)
 {
-	approvals_leave(x->worker->conf->approvals, &x->asking->question, withdrawn);
+	struct approval_ref question = x->asking->question;
+
+	/* Once, also where the table cannot be had: it is over for this exchange. */
+	x->asking->question = (struct approval_ref){0};
+	approvals_leave(x->worker->conf->approvals, &question, withdrawn);
 }
 
 static void refuse(struct exchange *x, enum reason reason)

@@ -58,15 +58,18 @@ static bool is_limited(const struct exchange *x)
 void turns_took(struct exchange *x, uint64_t ns)
 {
 	struct worker *w = x->worker;
-	uint64_t pause = ns * PAUSE_TIMES / 1000000, key;
+	uint64_t pause = ns * PAUSE_TIMES / 1000000, key, until_ms;
 	struct pause *p;
 
 	if (w->check || (ns < LONG_NS && !is_limited(x)))
 		return;
 	key = key_of(x->conn);
 	p = place_of(w, key);
+	until_ms = clock_boot_ms() + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
+	/* What is short, or began before, does not end what is longer. */
+	if (p->key != key || p->until_ms < until_ms)
+		p->until_ms = until_ms;
 	p->key = key;
-	p->until_ms = clock_boot_ms() + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
 	if (p->until_ms > w->pauses_until_ms)
 		w->pauses_until_ms = p->until_ms;
 }

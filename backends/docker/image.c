@@ -367,7 +367,9 @@ const char *docker_url_fact(struct backend_call *call, struct span url, enum wit
 
 	while (path < end && !strchr("/?#", *path))
 		path++;
-	at = scheme ? memrchr(host, '@', (size_t)(path - host)) : NULL;
+	/* Engines take the source of an import for a URL, with a scheme or without. */
+	at = scheme || where == WITHHELD_PULL_URL ? memrchr(host, '@', (size_t)(path - host))
+						  : NULL;
 	query = memchr(path, '?', (size_t)(end - path));
 	if (at || (query && query + 1 < end))
 		call->withheld |= where;
