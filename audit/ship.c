@@ -405,6 +405,7 @@ static int begin(struct shipping *s)
 	int rc;
 
 	s->cleared = false;
+	s->passed.log[0] = '\0'; /* what was read and not sent is read again */
 	if (cursor_open(&s->cursor, s->dir, &err) < 0) {
 		rc = log_trouble(s, CURSOR_TROUBLE, &err);
 		return s->options->once ? SHIP_CANNOT : rc;
