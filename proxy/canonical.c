@@ -26,11 +26,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/*
- * Percent-decodes once into the arena.  plus: '+' is a space (queries).
- * *ret_slash tells of an encoded slash.  -1: a bad escape, or memory.
- */
-static int decode(struct arena *a, struct span s, bool plus, struct span *ret, bool *ret_slash)
+int canonical_decode(struct arena *a, struct span s, bool plus, struct span *ret, bool *ret_slash)
 {
 	char *out = arena_take(a, s.len + 1);
 	size_t n = 0;
@@ -88,7 +84,7 @@ static int read_path(struct arena *a, struct span raw, struct canonical *ret, st
 	bool slash = false;
 	struct span path;
 
-	if (decode(a, raw, false, &path, &slash) < 0 || slash || !clean_path(path))
+	if (canonical_decode(a, raw, false, &path, &slash) < 0 || slash || !clean_path(path))
 		return refuse(a, why, REASON_path, "path", raw);
 	ret->path = path.at;
 	return 0;
@@ -114,8 +110,8 @@ static int read_query(struct arena *a, struct span raw, struct canonical *ret,
 			continue;
 		span_cut(&one, '=', &key);
 		if (!q || ret->query_count == CANONICAL_QUERY_MAX ||
-		    decode(a, key, true, &q[ret->query_count].key, NULL) < 0 ||
-		    decode(a, one, true, &q[ret->query_count].value, NULL) < 0 ||
+		    canonical_decode(a, key, true, &q[ret->query_count].key, NULL) < 0 ||
+		    canonical_decode(a, one, true, &q[ret->query_count].value, NULL) < 0 ||
 		    !clean_text(q[ret->query_count].key) ||
 		    memchr(q[ret->query_count].value.at, 0, q[ret->query_count].value.len) ||
 		    memchr(raw.at, ';', raw.len) || memchr(raw.at, '#', raw.len))

@@ -30,6 +30,12 @@ struct raw_head {
 int canonical_read(struct arena *a, const struct raw_head *raw, struct canonical *ret,
 		   struct violation *ret_why);
 
+/*
+ * Percent-decodes once into the arena.  plus: '+' is a space (queries).
+ * *ret_slash, if not NULL, tells of an encoded slash.  -1: a bad escape, or memory.
+ */
+int canonical_decode(struct arena *a, struct span s, bool plus, struct span *ret, bool *ret_slash);
+
 /* The first header of that name (lower case), or NULL. */
 const struct pair *canonical_header(const struct canonical *req, const char *name);
 
