@@ -84,31 +84,6 @@ void erasable_commitment(const uint8_t salt[HASH_BYTES], struct span value,
 	snprintf(out, ERASABLE_TEXT + 1, "c:%s", hex);
 }
 
-/* Behind the string's last quote; `at` is behind its first. */
-static const char *string_end(const char *at, const char *end)
-{
-	while (at < end && *at != '"')
-		at += *at == '\\' && at + 1 < end ? 2 : 1;
-	return at < end ? at + 1 : end;
-}
-
-/* The object that is the first member of this name; empty if there is none. */
-static struct span object_of(struct span body, const char *opening)
-{
-	const char *at = memmem(body.at, body.len, opening, strlen(opening));
-	const char *end = body.at + body.len, *from;
-	int depth = 0;
-
-	if (!at)
-		return (struct span){"", 0};
-	from = at += strlen(opening) - 1;
-	do {
-		depth += *at == '{' ? 1 : *at == '}' ? -1 : 0;
-		at = *at == '"' ? string_end(at + 1, end) : at + 1;
-	} while (at < end && depth);
-	return (struct span){from, (size_t)(at - from)};
-}
-
 /* A value, without its quotes, is taken out; what stands for it goes to the body. */
 static void take_one(struct erasable *e, struct span value, struct span identity)
 {
@@ -140,7 +115,7 @@ static const char *take_region(struct erasable *e, const char *from, struct span
 	while (at < end) {
 		if (*at++ != '"')
 			continue;
-		after = string_end(at, end);
+		after = record_string_end(at, end);
 		if (after < end && *after == ':') {
 			wanted = is_erasable(e, (struct span){at, (size_t)(after - 1 - at)});
 		} else if (wanted && after - 1 > at) {
@@ -164,14 +139,14 @@ static struct span raw_identity(struct span body)
 	if (!at)
 		return (struct span){"", 0};
 	at += sizeof(opening) - 1;
-	return (struct span){at, (size_t)(string_end(at, end) - 1 - at)};
+	return (struct span){at, (size_t)(record_string_end(at, end) - 1 - at)};
 }
 
 static void take_all(struct erasable *e, struct span body)
 {
 	static const char listed[] = ",\"erasable\":true";
-	struct span auth = object_of(body, "\"auth\":{"), who = raw_identity(body);
-	struct span identity = object_of(body, "\"identity\":{");
+	struct span auth = record_peek_object(body, "\"auth\":{"), who = raw_identity(body);
+	struct span identity = record_peek_object(body, "\"identity\":{");
 	const char *from = body.at;
 
 	buf_clear(&e->body);

@@ -92,7 +92,9 @@ static void clear(struct fields *f)
 	f->would = f->reason = f->status = f->text = f->cause = "";
 }
 
-int fields_take(struct arena *a, struct span text, struct fields *ret, struct err *err)
+/* json: what is read of the line. */
+static int take(struct arena *a, struct span text, struct span json, struct fields *ret,
+		struct err *err)
 {
 	struct err ignored = {0};
 	enum jv_fault fault;
@@ -109,7 +111,7 @@ int fields_take(struct arena *a, struct span text, struct fields *ret, struct er
 	ret->seq = line.seq;
 	ret->log = copy(a, line.log);
 	take_peeked(a, line.body, ret);
-	if (jv_parse(a, text, &ret->tree, &fault, &ignored) < 0) {
+	if (jv_parse(a, json, &ret->tree, &fault, &ignored) < 0) {
 		ret->tree = jv_null();
 		ret->time = copy(a, record_peek_str(text, "t"));
 	} else {
@@ -119,6 +121,31 @@ int fields_take(struct arena *a, struct span text, struct fields *ret, struct er
 	}
 	ret->t_ns = fields_time(ret->time);
 	return arena_spent(a) ? err_set(err, ERR_LIMIT, "no memory for a record") : 0;
+}
+
+int fields_take(struct arena *a, struct span text, struct fields *ret, struct err *err)
+{
+	return take(a, text, text, ret, err);
+}
+
+int fields_take_searched(struct arena *a, struct span text, struct fields *ret, struct err *err)
+{
+	static const char name[] = ",\"facts\":{";
+	struct span facts = record_peek_object(text, name), json = text;
+	size_t before, after;
+	char *copied;
+
+	if (facts.len) { /* with the comma before it, so that JSON is left */
+		before = (size_t)(facts.at - text.at) - (sizeof(name) - 2);
+		after = text.len - (size_t)(facts.at + facts.len - text.at);
+		copied = arena_take(a, before + after);
+		if (!copied)
+			return err_set(err, ERR_LIMIT, "no memory for a record");
+		memcpy(copied, text.at, before);
+		memcpy(copied + before, facts.at + facts.len, after);
+		json = (struct span){copied, before + after};
+	}
+	return take(a, text, json, ret, err);
 }
 
 static void give(const char *name, fields_name_fn *fn, void *arg)

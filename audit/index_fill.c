@@ -17,6 +17,8 @@ static const char *const put_sql[STATEMENTS] = {
 	[PUT_WORDS] = "INSERT INTO words(rowid, body) VALUES(?,?)",
 	[PUT_OBJECT] = "INSERT OR IGNORE INTO objects VALUES(?,?)",
 	[PUT_OUTCOME] = "UPDATE records SET outcome=?1, status=?2 WHERE seq=?3",
+	[PUT_TIMES] = "INSERT INTO times VALUES(?,?,?) ON CONFLICT(block) DO UPDATE SET"
+		      " least=min(least,excluded.least), most=max(most,excluded.most)",
 	[FIND_ID] = "SELECT seq FROM records WHERE id=?1 ORDER BY seq DESC LIMIT 1",
 };
 
@@ -213,6 +215,33 @@ static int put_words(struct log_index *ix, const struct fields *f, struct err *e
 	return finish(ix, s, err);
 }
 
+static int end_block(struct log_index *ix, struct err *err)
+{
+	sqlite3_stmt *s = ix->put[PUT_TIMES];
+	const struct index_times *t = &ix->times;
+
+	if (t->least > t->most)
+		return 0; /* it has nothing */
+	sqlite3_bind_int64(s, 1, t->block);
+	sqlite3_bind_int64(s, 2, t->least);
+	sqlite3_bind_int64(s, 3, t->most);
+	return finish(ix, s, err);
+}
+
+static int put_time(struct log_index *ix, const struct fields *f, struct err *err)
+{
+	int64_t block = (int64_t)(f->seq / INDEX_BLOCK), t = (int64_t)f->t_ns;
+	struct index_times *times = &ix->times;
+
+	if (block != times->block && end_block(ix, err) < 0)
+		return -1;
+	if (block != times->block)
+		*times = (struct index_times){block, INT64_MAX, INT64_MIN};
+	times->least = t < times->least ? t : times->least;
+	times->most = t > times->most ? t : times->most;
+	return 0;
+}
+
 static int put_line(struct log_index *ix, struct span text, const struct place *p, struct err *err)
 {
 	struct putting objects = {.ix = ix, .err = err};
@@ -220,7 +249,7 @@ static int put_line(struct log_index *ix, struct span text, const struct place *
 	int64_t decision;
 
 	arena_reset(ix->arena, FIELDS_ARENA_MAX);
-	if (fields_take(ix->arena, text, &f, err) < 0)
+	if (fields_take_searched(ix->arena, text, &f, err) < 0)
 		return -1;
 	if (ix->state.records && f.seq != ix->state.last_seq + 1)
 		return err_set(err, ERR_INPUT,
@@ -230,7 +259,7 @@ static int put_line(struct log_index *ix, struct span text, const struct place *
 	decision = decision_of(ix, &f, err);
 	objects.seq = decision > 0 ? decision - 1 : (int64_t)f.seq;
 	if (decision < 0 || put_record(ix, &f, p, decision, err) < 0 ||
-	    put_words(ix, &f, err) < 0 ||
+	    put_words(ix, &f, err) < 0 || put_time(ix, &f, err) < 0 ||
 	    (decision > 0 && put_outcome(ix, &f, decision - 1, err) < 0))
 		return -1;
 	fields_objects(&f, put_object, &objects);
@@ -249,7 +278,7 @@ static int put_state(struct log_index *ix, struct err *err)
 	sqlite3_stmt *s;
 	int rc;
 
-	if (index_run(ix, "DELETE FROM state", err) < 0)
+	if (end_block(ix, err) < 0 || index_run(ix, "DELETE FROM state", err) < 0)
 		return -1;
 	s = index_prepare(ix, "INSERT INTO state VALUES(?,?,?,?,?,?,?,?,?)", err);
 	if (!s)
@@ -329,6 +358,7 @@ int index_fill(struct log_index *ix, struct err *err)
 	struct segments all;
 	int rc = 0;
 
+	ix->times = (struct index_times){-1, INT64_MAX, INT64_MIN};
 	if (segments_list(ix->dir_fd, &all, err) < 0 || prepare(ix, err) < 0)
 		return -1;
 	if (!all.count)

@@ -1,6 +1,7 @@
 /*
  * index_priv.h - the index's parts: its file (index.c), what is put in
- * (index_fill.c), where it is (index_place.c), how it is asked (query.c).
+ * (index_fill.c), where it is (index_place.c), how it is asked (query.c), and where
+ * not (index_narrow.c).
  */
 #ifndef AUDIT_INDEX_PRIV_H
 #define AUDIT_INDEX_PRIV_H
@@ -12,11 +13,20 @@
 #include <limits.h>
 #include <sqlite3.h>
 
-#define INDEX_VERSION 1
-#define INDEX_NAMES   256 /* remembered, so that not each is looked up */
+#define INDEX_VERSION 2
+#define INDEX_BLOCK   4096 /* records whose times are known by the least and the greatest */
+#define INDEX_NAMES   256  /* remembered, so that not each is looked up */
 #define INDEX_NAME    64
 
-enum index_statement { PUT_RECORD = 0, PUT_WORDS, PUT_OBJECT, PUT_OUTCOME, FIND_ID, STATEMENTS };
+enum index_statement {
+	PUT_RECORD = 0,
+	PUT_WORDS,
+	PUT_OBJECT,
+	PUT_OUTCOME,
+	PUT_TIMES,
+	FIND_ID,
+	STATEMENTS
+};
 
 struct index_name {
 	char text[INDEX_NAME];
@@ -32,12 +42,18 @@ struct index_state {
 	uint64_t records;
 };
 
+/* The least and the greatest time of the records of a block that were put in just now. */
+struct index_times {
+	int64_t block, least, most;
+};
+
 struct log_index {
 	char dir[PATH_MAX], file[PATH_MAX];
 	int dir_fd, lock_fd; /* lock_fd: one process at a time changes the file, or -1 */
 	sqlite3 *db;
 	bool made, stale; /* stale: a line said otherwise; make it anew */
 	struct index_state state;
+	struct index_times times;
 	sqlite3_stmt *put[STATEMENTS];
 	sqlite3_stmt *name_get, *name_put;
 	struct index_name names[INDEX_NAMES];
@@ -72,6 +88,24 @@ void index_fill_end(struct log_index *ix); /* its statements */
 
 /* The number that stands for a text; 0 for "", -1 on error.  add: it is put in if it is new. */
 int64_t index_name(struct log_index *ix, const char *text, bool add, struct err *err);
+
+/* --- index_narrow.c --- */
+
+struct index_term {
+	const char *column;
+	int64_t name;
+};
+
+/* Which of them the fewest records have; count where all are too common to be counted. */
+int index_rarest(struct log_index *ix, const struct index_term *terms, size_t count, size_t *ret,
+		 struct err *err);
+
+/*
+ * The numbers from *ret_first to before *ret_end hold all records of that time (0: no limit),
+ * and others.  0: there are none.
+ */
+int index_blocks(struct log_index *ix, uint64_t since_ns, uint64_t until_ns, int64_t *ret_first,
+		 int64_t *ret_end, struct err *err);
 
 /* --- index_place.c --- */
 

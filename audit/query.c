@@ -46,21 +46,6 @@ static void bind_number(struct asking *q, int64_t number)
 	q->values[q->count++].number = number;
 }
 
-static int by_name(struct asking *q, const char *column, const char *want, struct err *err)
-{
-	int64_t id;
-
-	if (!want)
-		return 0;
-	id = index_name(q->ix, want, false, err);
-	if (id < 0)
-		return -1;
-	q->impossible = q->impossible || (id == 0 && *want);
-	buf_printf(&q->sql, " AND r.%s=?", column);
-	bind_number(q, id);
-	return 0;
-}
-
 /* Each word a phrase in quotes, so that nothing of it is an operator of FTS5. */
 static int quote_words(const char *text, char *out, struct err *err)
 {
@@ -117,15 +102,46 @@ static int by_names(struct asking *q, const struct log_query *want, struct err *
 		{"verdict", want->verdict},   {"reason", want->reason}, {"rule", want->rule},
 		{"profile", want->profile},   {"type", want->type},
 	};
+	struct index_term terms[sizeof(names) / sizeof(*names)];
+	size_t count = 0, rarest = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (by_name(q, names[i].column, names[i].want, err) < 0)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct index_term *term = &terms[count];
+
+		if (!names[i].want)
+			continue;
+		*term = (struct index_term){names[i].column,
+					    index_name(q->ix, names[i].want, false, err)};
+		if (term->name < 0)
 			return -1;
+		q->impossible = q->impossible || (term->name == 0 && *names[i].want);
+		count++;
+	}
+	if (count > 1 && !q->impossible && index_rarest(q->ix, terms, count, &rarest, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		/* The plus keeps SQLite from another index than that of the rarest. */
+		buf_printf(&q->sql, " AND %sr.%s=?", rarest < count && i != rarest ? "+" : "",
+			   terms[i].column);
+		bind_number(q, terms[i].name);
+	}
 	return 0;
 }
 
-static void by_time(struct asking *q, const struct log_query *want)
+static int by_time(struct asking *q, const struct log_query *want, struct err *err)
 {
+	int64_t first = 0, end = 0;
+	int found;
+
+	if (!want->since_ns && !want->until_ns)
+		return 0;
+	found = index_blocks(q->ix, want->since_ns, want->until_ns, &first, &end, err);
+	if (found < 0)
+		return -1;
+	q->impossible = q->impossible || !found;
+	where(q, " AND r.seq>=? AND r.seq<?");
+	bind_number(q, first);
+	bind_number(q, end);
 	if (want->since_ns) {
 		where(q, " AND r.t>=?");
 		bind_number(q, (int64_t)want->since_ns);
@@ -134,6 +150,7 @@ static void by_time(struct asking *q, const struct log_query *want)
 		where(q, " AND r.t<?");
 		bind_number(q, (int64_t)want->until_ns);
 	}
+	return 0;
 }
 
 /* An outcome's words lead to the decision that it is shown with. */
@@ -174,9 +191,8 @@ static int write_sql(struct asking *q, const struct log_query *want, struct err 
 	/* Outcomes are shown with their decision, unless they themselves are asked for. */
 	if (!want->type)
 		where(q, " AND +r.joined=0");
-	if (by_names(q, want, err) < 0 || leave_out(q, want, err) < 0)
+	if (by_names(q, want, err) < 0 || leave_out(q, want, err) < 0 || by_time(q, want, err) < 0)
 		return -1;
-	by_time(q, want);
 	if (want->object)
 		by_object(q, want->object);
 	if (want->id)

@@ -35,6 +35,13 @@ struct span record_peek_str(struct span body, const char *name);
 /* The text of the first array of this name, brackets included; empty if absent. */
 struct span record_peek_array(struct span body, const char *name);
 
+/* Behind the last quote of a string; `at` is behind its first. */
+const char *record_string_end(const char *at, const char *end);
+
+/* The first object that stands behind this text, as `"auth":{`, braces included; empty if absent.
+ */
+struct span record_peek_object(struct span body, const char *opening);
+
 /*
  * A record that somebody should look at: of the log itself, of what happens past the gate
  * (with `observe = "alarm"` a log_alarm; what may not have been seen), of what runs

@@ -85,6 +85,29 @@ struct span record_peek_array(struct span body, const char *name)
 	return (struct span){value.at, value.len + 1};
 }
 
+const char *record_string_end(const char *at, const char *end)
+{
+	while (at < end && *at != '"')
+		at += *at == '\\' && at + 1 < end ? 2 : 1;
+	return at < end ? at + 1 : end;
+}
+
+struct span record_peek_object(struct span body, const char *opening)
+{
+	const char *at = memmem(body.at, body.len, opening, strlen(opening));
+	const char *end = body.at + body.len, *from;
+	int depth = 0;
+
+	if (!at)
+		return (struct span){"", 0};
+	from = at += strlen(opening) - 1;
+	do {
+		depth += *at == '{' ? 1 : *at == '}' ? -1 : 0;
+		at = *at == '"' ? record_string_end(at + 1, end) : at + 1;
+	} while (at < end && depth);
+	return (struct span){from, (size_t)(at - from)};
+}
+
 uint64_t record_peek_uint(struct span body, const char *name)
 {
 	uint64_t value = 0;
