@@ -1,11 +1,13 @@
 #include "audit/auditor_priv.h"
 
 #include "audit/requests_priv.h"
+#include "audit/state.h"
 
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -81,6 +83,24 @@ static int tell_adoptions(struct auditor *a, const struct auditor_conf *conf, st
 	return audit_log_commit(a->log, err);
 }
 
+/* The one before could not say so itself. */
+static void tell_hung(struct auditor *a)
+{
+	uint64_t ms = audit_state_hung(a->state);
+	char text[96];
+	struct record r = {.type = RECORD_LOG_ALARM, .cause = "hung", .text = text};
+
+	if (!ms)
+		return;
+	snprintf(text, sizeof(text),
+		 "the auditor before made no progress for %llu ms and was ended",
+		 (unsigned long long)ms);
+	auditor_add_own(a, &r);
+	auditor_commit(a);
+	if (!auditor_sealed(a))
+		audit_state_set_hung(a->state, 0);
+}
+
 static void ignore_signals(struct auditor *a)
 {
 	const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -124,6 +144,7 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	auditor_watch_clock(a);
 	if (tell_start(a, conf->build, &found, err) < 0)
 		return -1;
+	tell_hung(a);
 	auditor_space_back(a);
 	auditor_watch_space(a);
 	return tell_adoptions(a, conf, err);
@@ -360,6 +381,7 @@ static int turn(struct auditor *a, int control_fd)
 
 	if (n < 0 && errno != EINTR)
 		return err_sys(&a->why, "epoll_wait");
+	audit_state_beat(a->state);
 	a->now_ms = clock_boot_ms();
 	for (int i = 0; i < n; i++) {
 		uint64_t index = events[i].data.u64;

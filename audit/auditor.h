@@ -65,6 +65,7 @@ struct auditor_conf {
 	const struct sink_conf *sinks; /* how far each is, is looked at now and then (sink.h) */
 	size_t sink_count;
 	unsigned sinks_late_ms; /* one that gets nothing for so long is an alarm; 0: never */
+	unsigned hung_ms; /* for who watches over it: without progress for so long it is ended */
 	/* Called with each alarm, whether or not it can be written; must not wait. */
 	void (*tell)(const char *text);
 	unsigned erasable;      /* erasable_priv.h: which values are kept aside */

@@ -34,6 +34,14 @@ enum audit_stage audit_state_get(const struct audit_state *s);
 void audit_state_alarm(struct audit_state *s);
 uint64_t audit_state_alarms(const struct audit_state *s);
 
+/* The auditor's loop has turned: it does so once a second even where nobody asks for anything. */
+void audit_state_beat(struct audit_state *s);
+uint64_t audit_state_beats(const struct audit_state *s);
+
+/* An auditor that had not turned for so long was ended; the next one tells, and sets it to 0. */
+void audit_state_set_hung(struct audit_state *s, uint64_t ms);
+uint64_t audit_state_hung(const struct audit_state *s);
+
 /* How far a sink is, as the auditor last saw it; those behind the first few are not kept. */
 #define AUDIT_SINKS_MAX 32
 
@@ -47,7 +55,7 @@ struct audit_sink {
 
 /* count: how many there are; called again whenever that was looked at. */
 void audit_state_sinks(struct audit_state *s, const struct audit_sink *sinks, size_t count);
-/* False behind the last, or while it is being written. */
+/* False behind the last. */
 bool audit_state_sink(const struct audit_state *s, size_t i, struct audit_sink *ret);
 
 #endif

@@ -260,6 +260,8 @@ static int serve(struct serve *s, struct err *err)
 		conf.status = s->status;
 		conf.state = s->state;
 		conf.config = path;
+		conf.audit = s->audit_state;
+		conf.hung_ms = c->auditor.hung_ms;
 		rc = supervisor_run(&conf, err);
 	}
 	serve_close_admin(s);

@@ -58,6 +58,7 @@ void config_defaults(struct config *ret)
 		.admin = {.listeners = 128, .lifetime_s = 30 * 24 * 3600},
 		.auditor = {.segment_bytes = 64 << 20,
 			    .sinks_late_ms = 600000,
+			    .hung_ms = 30000,
 			    .flush_ms = 3,
 			    .claim_ms = 5000,
 			    .checkpoint_ms = 10000,

@@ -488,6 +488,8 @@ static int next_wait_ms(const struct supervisor *s)
 		at = reload_deadline(s);
 	if (admin_due(s) < at)
 		at = admin_due(s);
+	if (watchdog_due(s) < at)
+		at = watchdog_due(s);
 	return at > now ? (int)(at - now) : 0;
 }
 
@@ -518,6 +520,7 @@ static void turn(struct supervisor *s)
 	on_signals(s);
 	look_around(s);
 	admin_look_around(s);
+	watchdog_look(s);
 	go_on_stopping(s);
 	reload_go_on(s);
 	start_missing(s);

@@ -100,6 +100,11 @@ struct supervisor_conf {
 	/* What the status tells beside the processes, as it is now.  May be NULL. */
 	void (*describe)(void *arg, struct supervisor_view *ret);
 
+	/* Whether the auditor makes progress; one that does not for hung_ms is killed.  NULL:
+	 * nobody looks. */
+	struct audit_state *audit;
+	unsigned hung_ms;
+
 	void *arg;
 	size_t workers;
 	const int *listeners; /* descriptors that workers keep; everything else is closed */

@@ -55,6 +55,14 @@ struct reload {
 	int64_t ended_at;                /* the last one; seconds since 1970 */
 };
 
+/* Of the auditor's progress. */
+struct watchdog {
+	pid_t pid;
+	uint64_t beats;     /* when it last made some */
+	uint64_t looked_ms; /* 0: not yet */
+	uint64_t still_ms;  /* without any, as far as this process itself has seen */
+};
+
 enum stopping {
 	STOPPING_NOT = 0,
 	STOPPING_WORKERS, /* they finish their exchanges */
@@ -74,6 +82,7 @@ struct supervisor {
 	bool ever_ready, failed;
 	bool sealed; /* the last auditor ended because of its log */
 	struct err failure;
+	struct watchdog watchdog;
 	int epoll, signals, kernel_log;
 	struct reload reload;
 	bool replace;                    /* workers are to be replaced when there is time */
@@ -133,6 +142,12 @@ uint64_t reload_deadline(const struct supervisor *s);
 
 /* The gate stops. */
 void reload_give_up(struct supervisor *s, const char *why);
+
+/* --- watchdog.c --- */
+
+/* Called every turn: ends an auditor that hangs; and when to look next, on clock_boot_ms(). */
+void watchdog_look(struct supervisor *s);
+uint64_t watchdog_due(const struct supervisor *s);
 
 /* --- process.c --- */
 
