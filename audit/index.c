@@ -222,8 +222,11 @@ static bool is_ours(struct log_index *ix)
 static int fill_new(struct log_index *ix, const char *file, struct err *err)
 {
 	/* It is nobody's index before it has its name, so a crash costs nothing. */
-	if (open_db(ix, file, SQLITE_OPEN_CREATE, err) < 0 ||
-	    index_run(ix,
+	if (open_db(ix, file, SQLITE_OPEN_CREATE, err) < 0)
+		return -1;
+	/* Nobody else has had his hands on it, and else there would be a journal all the same. */
+	sqlite3_db_config(ix->db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
+	if (index_run(ix,
 		      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 		      "PRAGMA cache_size=" CACHE_KIB,
 		      err) < 0 ||

@@ -12,13 +12,15 @@
 
 #define BATCH 20000 /* records in one transaction */
 
+static const char put_times[] = "INSERT INTO times VALUES(?,?,?) ON CONFLICT(block) DO UPDATE SET"
+				" least=min(least,excluded.least), most=max(most,excluded.most)";
+
 static const char *const put_sql[STATEMENTS] = {
 	[PUT_RECORD] = "INSERT INTO records VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[PUT_WORDS] = "INSERT INTO words(rowid, body) VALUES(?,?)",
 	[PUT_OBJECT] = "INSERT OR IGNORE INTO objects VALUES(?,?)",
 	[PUT_OUTCOME] = "UPDATE records SET outcome=?1, status=?2 WHERE seq=?3",
-	[PUT_TIMES] = "INSERT INTO times VALUES(?,?,?) ON CONFLICT(block) DO UPDATE SET"
-		      " least=min(least,excluded.least), most=max(most,excluded.most)",
+	[PUT_TIMES] = put_times,
 	[FIND_ID] = "SELECT seq FROM records WHERE id=?1 ORDER BY seq DESC LIMIT 1",
 };
 

@@ -6,20 +6,19 @@
 
 #define SQL_ROOM 160
 
-/* A single number; fallback where it is null. */
-static int ask_number(struct log_index *ix, const char *sql, const int64_t *values, int count,
-		      int64_t fallback, int64_t *ret, struct err *err)
+/* A single number, asked for by two; -1 where it is null. */
+static int ask_number(struct log_index *ix, const char *sql, const int64_t values[2], int64_t *ret,
+		      struct err *err)
 {
 	sqlite3_stmt *s = index_prepare(ix, sql, err);
 	int rc = -1;
 
-	for (int i = 0; s && i < count; i++)
+	for (int i = 0; s && i < 2; i++)
 		sqlite3_bind_int64(s, i + 1, values[i]);
 	if (s && sqlite3_step(s) != SQLITE_ROW) {
 		index_trouble(ix, "ask", err);
 	} else if (s) {
-		*ret = sqlite3_column_type(s, 0) == SQLITE_NULL ? fallback
-								: sqlite3_column_int64(s, 0);
+		*ret = sqlite3_column_type(s, 0) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 0);
 		rc = 0;
 	}
 	sqlite3_finalize(s);
@@ -44,7 +43,7 @@ int index_rarest(struct log_index *ix, const struct index_term *terms, size_t co
 			snprintf(sql, sizeof(sql),
 				 "SELECT count(*) FROM (SELECT 1 FROM records WHERE %s=? LIMIT ?)",
 				 terms[i].column);
-			if (ask_number(ix, sql, values, 2, 0, &found, err) < 0)
+			if (ask_number(ix, sql, values, &found, err) < 0)
 				return -1;
 			if (found < least) {
 				least = found;
@@ -63,10 +62,10 @@ int index_blocks(struct log_index *ix, uint64_t since_ns, uint64_t until_ns, int
 	const int64_t times[] = {(int64_t)since_ns, until_ns ? (int64_t)until_ns : INT64_MAX};
 	int64_t first = -1, last = -1;
 
-	if (ask_number(ix, "SELECT min(block) FROM times WHERE most>=? AND least<?", times, 2, -1,
-		       &first, err) < 0 ||
-	    ask_number(ix, "SELECT max(block) FROM times WHERE most>=? AND least<?", times, 2, -1,
-		       &last, err) < 0)
+	if (ask_number(ix, "SELECT min(block) FROM times WHERE most>=? AND least<?", times, &first,
+		       err) < 0 ||
+	    ask_number(ix, "SELECT max(block) FROM times WHERE most>=? AND least<?", times, &last,
+		       err) < 0)
 		return -1;
 	*ret_first = first * INDEX_BLOCK;
 	*ret_end = (last + 1) * INDEX_BLOCK;

@@ -191,6 +191,46 @@ static void compare(struct log_index *ix, sqlite3 *db)
 	}
 }
 
+static int take_time(void *arg, const struct log_hit *hit)
+{
+	*(uint64_t *)arg = hit->fields.t_ns;
+	return 0;
+}
+
+struct counted {
+	uint64_t count, first, last;
+};
+
+static int count_numbers(void *arg, const struct log_hit *hit)
+{
+	struct counted *c = arg;
+
+	c->first = c->count++ ? c->first : hit->fields.seq;
+	c->last = hit->fields.seq;
+	return 0;
+}
+
+/* By time, over several blocks of records: as by the numbers of the records. */
+static void finds_by_time(struct log_index *ix)
+{
+	uint64_t from = records / 4 * 2, to = from + records / 8 * 2, since = 0, until = 0;
+	char id[40];
+	struct log_query q = {.id = id};
+	struct counted found = {0};
+	struct err err = {0};
+
+	snprintf(id, sizeof(id), "%s", fixture_id((unsigned)from));
+	CHECK_INT("since", 0, log_index_query(ix, &q, take_time, &since, &err));
+	snprintf(id, sizeof(id), "%s", fixture_id((unsigned)to));
+	CHECK_INT("until", 0, log_index_query(ix, &q, take_time, &until, &err));
+	q = (struct log_query){.since_ns = since, .until_ns = until};
+	CHECK_INT("times", 1, since && until > since);
+	CHECK_INT("by time", 0, log_index_query(ix, &q, count_numbers, &found, &err));
+	CHECK_INT("how many", (to - from) / 2, found.count);
+	CHECK_INT("from", from, found.first);
+	CHECK_INT("to", to - 2, found.last);
+}
+
 static void finds_as_fast_as_sqlite(void **state)
 {
 	struct err err = {0};
@@ -209,6 +249,7 @@ static void finds_as_fast_as_sqlite(void **state)
 		      (double)(clock_boot_ms() - begin) / 1e3);
 	CHECK_INT("raw", SQLITE_OK, sqlite3_open(log_index_file(ix), &db));
 	compare(ix, db);
+	finds_by_time(ix);
 	sqlite3_close(db);
 	log_index_close(ix);
 	begin = clock_boot_ms();
