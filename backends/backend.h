@@ -25,6 +25,7 @@
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
 
+#include "backends/isolation.h"
 #include "gate/base/arena.h"
 #include "gate/base/buf.h"
 #include "gate/base/err.h"
@@ -536,6 +537,13 @@ struct backend_ops {
 
 	/* When an inspected container was started; 0: it does not run, or does not say. */
 	uint64_t (*started_ns)(const struct jv *container);
+
+	/*
+	 * What the service says of how it holds what it runs, from the answer to a GET of
+	 * isolation_target (NULL: it says nothing); strings from a.
+	 */
+	const char *isolation_target;
+	void (*isolation)(const struct jv *doc, struct arena *a, struct isolation_service *ret);
 
 	/* A request that proves the service works (a real list call), for `health`. */
 	const char *(*health_target)(struct backend *be);

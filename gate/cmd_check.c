@@ -123,6 +123,7 @@ static int open_and_judge(const struct proxy_conf *conf, struct check_request *r
 static void explain_more(const struct check_request *req, const struct jv *facts, const char *op,
 			 const struct decision *d)
 {
+	explain_isolation(facts, req->out);
 	if (d->judged)
 		explain_rules(req->trace, req->out);
 	explain_changes(facts, op, d, req->out);

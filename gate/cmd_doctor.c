@@ -219,9 +219,11 @@ static const char *level_name(enum finding_level level)
 
 static void print_text(const struct finding *d, FILE *out)
 {
+	struct span rest = span_of(d->why), line;
+
 	fprintf(out, "%s  %s\n", level_name(d->level), d->what);
-	if (*d->why)
-		fprintf(out, "      %s\n", d->why);
+	while (span_cut(&rest, '\n', &line) || line.len)
+		fprintf(out, "      %.*s\n", SPAN_FMT(line));
 	if (*d->mend)
 		fprintf(out, "      To mend it: %s\n", d->mend);
 }
@@ -268,6 +270,7 @@ static int examine(const struct config *config, const struct err *mistake, bool 
 	say_mistake(&f, mistake);
 	doctor_host(&f);
 	doctor_engines(&f);
+	doctor_unserved(&f);
 	doctor_reach(&f);
 	if (config) {
 		doctor_config(&f);

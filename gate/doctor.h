@@ -15,7 +15,8 @@ enum finding_level {
 
 struct finding {
 	enum finding_level level;
-	const char *what, *why, *mend; /* why and mend: "" if there is nothing to say */
+	/* why (of lines) and mend: "" if there is nothing to say */
+	const char *what, *why, *mend;
 };
 
 #define FINDINGS_MAX 512
@@ -26,6 +27,8 @@ struct findings {
 	const char *root;            /* in front of paths, for tests; NULL: none */
 	struct finding list[FINDINGS_MAX];
 	size_t count;
+	size_t asked;        /* backends that said what they are */
+	enum isolation best; /* of those, the strongest isolation */
 };
 
 /* what is copied; why and mend are kept. */
@@ -38,6 +41,12 @@ void doctor_tls(struct findings *f);     /* certificates of listeners */
 void doctor_reach(struct findings *f);   /* where engines listen beside their socket */
 void doctor_sinks(struct findings *f);   /* how far they are */
 void doctor_config(struct findings *f);  /* what the configuration leaves open */
+
+/* Profiles that ask for more isolation than this backend has; and, of all that were asked, than
+ * any of them has. */
+void doctor_served(struct findings *f, const struct conf_backend *b,
+		   const struct isolation_service *s);
+void doctor_unserved(struct findings *f);
 
 /* Of one socket: a mount of the file itself; its access control list. */
 void doctor_mounted_socket(struct findings *f, const char *path);

@@ -73,74 +73,59 @@ static void check_access(struct findings *f, const char *path, const struct stat
 
 /* --- runtimes --- */
 
-static const struct {
-	const char *program, *level, *flaw;
-} runtimes[] = {
-#define RUNTIME(program, level, flaw) {program, level, flaw},
-#include "gate/runtimes.def"
-#undef RUNTIME
-};
-
-static bool has_argument(const struct jv *args, const char *want)
+static const char *kept(struct findings *f, struct buf *text)
 {
-	for (size_t i = 0; args && args->kind == JV_ARRAY && i < args->count; i++)
-		if (args->items[i].kind == JV_STRING && span_is(args->items[i].str, want))
-			return true;
-	return false;
+	const char *copy = arena_strndup(f->arena, buf_span(text).at, buf_len(text));
+
+	buf_fini(text);
+	return copy ? copy : "";
 }
 
-/* Later rows are about flaws, so the last that fits counts. */
-static const char *level_of(const char *path, const struct jv *args)
+/* What people call it, what the engine says it is, and how its level comes about. */
+static void check_runtime(struct findings *f, const char *socket,
+			  const struct isolation_runtime *rt)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-	const char *level = NULL;
+	bool none = rt->is.level == ISOLATION_NONE;
+	struct buf text;
 
-	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++)
-		if (strcmp(runtimes[i].program, base) == 0 &&
-		    (!*runtimes[i].flaw || has_argument(args, runtimes[i].flaw)))
-			level = runtimes[i].level;
-	return level;
+	buf_init(&text, 65536);
+	isolation_derive_runtime(rt, "", &text);
+	finding_add(f, none ? FINDING_NOTE : FINDING_FINE, kept(f, &text), "",
+		    "%s: runtime '%s' is %s: isolation '%s'%s", socket, rt->name,
+		    *rt->said ? rt->said : "unknown", isolation_name(rt->is.level),
+		    none ? "" : " at most");
 }
 
-static void check_runtime(struct findings *f, const char *socket, const struct jv_member *m)
+/* What the engine does to all that it runs. */
+static void check_note(struct findings *f, const char *socket, enum isolation_lower note)
 {
-	const char *path = jv_str(&m->value, "path", "");
-	const char *level = level_of(path, jv_get(&m->value, "runtimeArgs"));
+	const struct isolation_reason *why = isolation_reason(note);
 
-	if (level)
-		finding_add(f, FINDING_FINE, "", "",
-			    "%s: runtime '%.*s' is %s: isolation '%s' at most", socket,
-			    SPAN_FMT(m->key), path, level);
+	if (why->adds)
+		finding_add(f, FINDING_FINE, why->source, "",
+			    "%s: %s; isolation levels stay what the runtime gives", socket,
+			    why->why);
 	else
-		finding_add(f, FINDING_NOTE,
-			    "The engine does not say which program it is, or it is not known; for "
-			    "the gate it isolates nothing.",
-			    "", "%s: runtime '%.*s' is %s: isolation 'none'", socket,
-			    SPAN_FMT(m->key), *path ? path : "unknown");
+		finding_add(f, FINDING_WEAK, why->source,
+			    "Take seccomp-profile out of the engine's configuration.",
+			    "%s: %s: one level less is left of each runtime", socket, why->why);
 }
 
-static void check_info(struct findings *f, const char *socket, const struct jv *info)
+static void check_isolation(struct findings *f, const struct conf_backend *b,
+			    const struct isolation_service *s)
 {
-	const struct jv *list = jv_get(info, "Runtimes");
-
-	for (size_t i = 0; list && list->kind == JV_OBJECT && i < list->count; i++)
-		check_runtime(f, socket, &list->members[i]);
+	for (size_t i = 0; i < s->runtime_count; i++)
+		check_runtime(f, b->address, &s->runtimes[i]);
+	for (size_t i = 0; i < s->note_count; i++)
+		check_note(f, b->address, s->notes[i]);
+	doctor_served(f, b, s);
 }
 
-/* What the options mean for what runs there. */
-static void check_options(struct findings *f, const char *socket, const struct jv *info)
+/* Limits that profiles set are worth nothing there. */
+static void check_limits(struct findings *f, const char *socket, const struct jv *info)
 {
-	const struct jv *list = jv_get(info, "SecurityOptions"),
-			*memory = jv_get(info, "MemoryLimit");
+	const struct jv *memory = jv_get(info, "MemoryLimit");
 
-	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
-		if (list->items[i].kind == JV_STRING &&
-		    span_starts(list->items[i].str, "name=rootless"))
-			finding_add(f, FINDING_FINE, "", "",
-				    "%s: the engine is rootless: root in a container, and who "
-				    "reaches the socket, is its ordinary user and not root of the "
-				    "host; isolation levels stay what the runtime gives",
-				    socket);
 	if (memory && memory->kind == JV_BOOL && !memory->b)
 		finding_add(f, FINDING_WEAK,
 			    "Limits that profiles set are dropped by the engine, so the gate "
@@ -151,6 +136,8 @@ static void check_options(struct findings *f, const char *socket, const struct j
 
 static void ask_engine(struct findings *f, const struct conf_backend *b)
 {
+	const struct backend_ops *ops = backend_find(b->kind);
+	struct isolation_service *service = arena_take(f->arena, sizeof(*service));
 	const char *socket = b->address;
 	struct err err = {0};
 	enum jv_fault fault;
@@ -158,16 +145,22 @@ static void ask_engine(struct findings *f, const struct conf_backend *b)
 	struct jv info;
 	int status;
 
-	if (engine_get(b, "/info", LIMIT_MS, &status, &body, &err) < 0) {
+	if (!service || !ops || !ops->isolation_target)
+		return;
+	if (engine_get(b, ops->isolation_target, LIMIT_MS, &status, &body, &err) < 0) {
 		finding_add(f, FINDING_NOTE, "Its runtimes could not be looked at.", "", "%s",
 			    err.msg);
 		return;
 	}
 	if (status != 200 || jv_parse(f->arena, buf_span(&body), &info, &fault, &err) < 0)
 		finding_add(f, FINDING_NOTE, "Its runtimes could not be looked at.", "",
-			    "%s: GET /info was answered with status %d", socket, status);
-	else
-		check_info(f, socket, &info), check_options(f, socket, &info);
+			    "%s: GET %s was answered with status %d", socket, ops->isolation_target,
+			    status);
+	else {
+		ops->isolation(&info, f->arena, service);
+		check_isolation(f, b, service);
+		check_limits(f, socket, &info);
+	}
 	buf_fini(&body);
 }
 
@@ -204,7 +197,8 @@ static void check_engine(struct findings *f, const struct conf_backend *b, bool 
 static void check_known(struct findings *f, const char *path)
 {
 	char address[PATH_MAX + 8];
-	const struct conf_backend b = {.name = "", .address = address, .socket = path};
+	const struct conf_backend b = {
+		.name = "", .kind = "docker", .address = address, .socket = path};
 
 	snprintf(address, sizeof(address), "unix://%s", path);
 	check_engine(f, &b, false);

@@ -1,6 +1,7 @@
 /* explain.c - what each rule said, what decided, what would pass; also of a record in the log. */
 #include "gate/explain.h"
 
+#include "backends/isolation.h"
 #include "gate/command.h"
 #include "gate/grants.h"
 #include "gate/recorded.h"
@@ -8,6 +9,20 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+void explain_isolation(const struct jv *facts, FILE *out)
+{
+	const struct jv *isolation = facts ? jv_path(facts, "workload.isolation") : NULL;
+	struct buf text;
+
+	if (!isolation)
+		return;
+	fputs("  isolation, as it comes about\n", out);
+	buf_init(&text, 65536);
+	isolation_derive(isolation, "    ", &text);
+	fprintf(out, "%.*s", SPAN_FMT(buf_span(&text)));
+	buf_fini(&text);
+}
 
 void explain_rules(const struct engine_trace *trace, FILE *out)
 {
@@ -109,6 +124,7 @@ static void print_then(const struct recorded *r)
 	printf("  caller     %s, profile \"%s\"\n", *r->identity ? r->identity : "without a name",
 	       r->profile);
 	print_facts(r);
+	explain_isolation(r->facts, stdout);
 	printf("  verdict    %s%s%s\n", r->verdict, *r->reason ? ", " : "", r->reason);
 }
 

@@ -213,19 +213,19 @@ static enum isolation weigh(const struct docker_attesting *at, struct jv flags)
 	jv_set(at->call->arena, &doc, "path", jv_string("runsc"));
 	jv_set(at->call->arena, &doc, "runtimeArgs", flags);
 	docker_read_runtime(at->call->arena, "", &doc, &seen);
-	for (size_t i = 0; i < seen.lowered_count; i++) {
-		const struct docker_lowering *low = &seen.lowered[i];
+	for (size_t i = 0; i < seen.is.line_count; i++) {
+		const struct isolation_line *low = &seen.is.lines[i];
 
 		if (low->unknown)
-			docker_not_seen(at, docker_text(at->call, "flag --%s", low->flag));
-		else if (low->to < level)
-			level = low->to;
+			docker_not_seen(at, docker_text(at->call, "flag --%s", low->field));
+		else if (low->alone < level)
+			level = low->alone;
 	}
-	if (judged && level < judged->level)
+	if (judged && level < judged->is.level)
 		docker_differs(
 			at, "HostConfig.Runtime",
 			docker_text(at->call, "flags that leave it %s", isolation_name(level)),
-			isolation_name(judged->level));
+			isolation_name(judged->is.level));
 	return level;
 }
 

@@ -243,8 +243,7 @@ static void read_opaque(struct docker *d, struct backend_call *call, const struc
 
 	docker_read_workload(&r);
 	docker_fact(&r, "opaque", jv_string("buildkit"));
-	docker_lower(&r, ISOLATION_PROCESS, "version", "2",
-		     "BuildKit runs its steps with runc, whatever the engine's default runtime is");
+	docker_lower(&r, LOWER_BUILDKIT, "version", "2");
 	docker_finish_isolation(&r);
 	if (call->op == OP_IMAGE_BUILD) {
 		docker_state(call)->asked = jv_object();

@@ -94,20 +94,11 @@ enum step docker_caller(struct backend *be, struct caller_call *call);
 
 /* --- what the engine is --- */
 
-struct docker_lowering {
-	const char *flag, *value, *why;
-	enum isolation to;
-	bool unknown; /* it is no row of runsc.def, so what it does is not known */
-};
-
-#define DOCKER_LOWERINGS_MAX 8
-
 struct docker_runtime {
 	const char *name;
-	const char *path; /* "" if the engine does not say */
-	enum isolation base, level;
-	struct docker_lowering lowered[DOCKER_LOWERINGS_MAX]; /* by its arguments */
-	size_t lowered_count;
+	const char *path; /* what its level is from: the path, the type; "" if the engine says
+			     neither */
+	struct isolation_weighed is;
 };
 
 struct docker_info {
@@ -117,6 +108,8 @@ struct docker_info {
 	size_t runtime_count;
 	bool cgroup_v1;
 	bool seccomp;               /* the engine filters system calls */
+	bool unfiltered;            /* it says that it does not, where nothing else is asked for */
+	bool rootless, maps_users;  /* userns-remap */
 	bool no_new_privileges;     /* the engine's default for all */
 	const char *logging_driver; /* its default */
 	int64_t cpus;               /* of its host; 0 if it does not say */
@@ -521,14 +514,15 @@ void docker_read_namespaces(struct docker_reading *r);
 void docker_read_mounts(struct docker_reading *r);
 void docker_read_network(struct docker_reading *r);
 void docker_read_limits(struct docker_reading *r);
+void docker_isolation(const struct jv *doc, struct arena *a, struct isolation_service *ret);
 void docker_read_isolation(struct docker_reading *r); /* the base; before all others */
 void docker_finish_isolation(struct docker_reading *r);
 
-/* Notes that something lowers the level to at most `to`. */
-void docker_lower(struct docker_reading *r, enum isolation to, const char *field, const char *value,
-		  const char *why);
-void docker_lower_step(struct docker_reading *r, const char *field, const char *value,
-		       const char *why);
+/* Notes that something lowers the level: a row of lowers.def, or another reason. */
+void docker_lower(struct docker_reading *r, enum isolation_lower why, const char *field,
+		  const char *value);
+void docker_lower_by(struct docker_reading *r, const struct isolation_reason *why,
+		     const char *field, const char *value);
 
 /* facts[path] as a tree, made on the way: "limits.memory". */
 void docker_fact(struct docker_reading *r, const char *path, struct jv value);

@@ -291,6 +291,9 @@ void docker_read_info(struct arena *a, const struct jv *doc, struct docker_info 
 	ret->cgroup_v1 = strcmp(jv_str(doc, "CgroupVersion", ""), "1") == 0;
 	ret->no_new_privileges = has_option(doc, "no-new-privileges");
 	ret->seccomp = has_option(doc, "seccomp");
+	ret->unfiltered = has_option(doc, "seccomp,profile=unconfined");
+	ret->rootless = has_option(doc, "rootless");
+	ret->maps_users = has_option(doc, "userns");
 	for (size_t i = 0; runtimes && runtimes->kind == JV_OBJECT && i < runtimes->count &&
 			   ret->runtime_count < DOCKER_RUNTIMES_MAX;
 	     i++) {
@@ -314,9 +317,9 @@ static void copy_info(struct arena *a, const struct docker_info *from, struct do
 
 		KEEP(rt->name);
 		KEEP(rt->path);
-		for (size_t k = 0; k < rt->lowered_count; k++) {
-			KEEP(rt->lowered[k].flag);
-			KEEP(rt->lowered[k].value);
+		for (size_t k = 0; k < rt->is.line_count; k++) {
+			KEEP(rt->is.lines[k].field);
+			KEEP(rt->is.lines[k].value);
 		}
 	}
 #undef KEEP

@@ -44,8 +44,11 @@ static void read_command(struct docker *d, struct backend_call *call, const stru
 	if (!docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r))
 		return;
 	if (cmd->privileged) {
-		docker_lower(&r, ISOLATION_NONE, "Privileged", "true",
-			     "a privileged command has the host");
+		docker_lower(&r, LOWER_EXEC_PRIVILEGED, "Privileged", "true");
+		docker_finish_isolation(&r);
+	}
+	if (isolation_is_krun(jv_str(jv_get(&r.facts, "isolation"), "program", ""))) {
+		docker_lower(&r, LOWER_KRUN_EXEC, "Cmd", cmd->program);
 		docker_finish_isolation(&r);
 	}
 	docker_fact(&r, "exec.privileged", jv_bool(cmd->privileged));

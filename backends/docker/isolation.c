@@ -1,168 +1,100 @@
+/* isolation.c - what the engine says of its runtimes, as backends/isolation.h takes it. */
 #include "backends/docker/docker_priv.h"
 
 #include <string.h>
 
 /* --- runtimes --- */
 
-static struct span basename_of(struct span path)
+static void take_args(struct arena *a, const struct jv *args, struct isolation_facts *ret)
 {
-	for (size_t i = path.len; i > 0; i--)
-		if (path.at[i - 1] == '/')
-			return span_skip(path, i);
-	return path;
+	size_t count = args && args->kind == JV_ARRAY ? args->count : 0;
+	struct span *list = arena_take(a, (count + 1) * sizeof(*list));
+
+	ret->args_known = list != NULL;
+	for (size_t i = 0; list && i < count; i++)
+		if (args->items[i].kind == JV_STRING)
+			list[ret->arg_count++] = args->items[i].str;
+		else
+			ret->args_unreadable = true;
+	if (args && args->kind != JV_ARRAY && args->kind != JV_NULL)
+		ret->args_unreadable = true;
+	ret->args = list;
 }
 
-/* By the program's name or, for shims, by the part of the type that names it. */
-static enum isolation level_of(struct span program)
+static const char *as_text(struct arena *a, const struct jv *v)
 {
-	static const struct {
-		const char *name;
-		enum isolation level;
-	} known[] = {
-		{"runc", ISOLATION_PROCESS},  {"crun", ISOLATION_PROCESS},
-		{"youki", ISOLATION_PROCESS}, {"runsc", ISOLATION_KERNEL},
-		{"krun", ISOLATION_VM},       {"firecracker", ISOLATION_VM},
-	};
+	const char *copy;
+	struct buf text;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (span_is(program, known[i].name))
-			return known[i].level;
-	return span_starts(program, "kata") ? ISOLATION_VM : ISOLATION_NONE;
+	if (v->kind == JV_STRING)
+		return arena_strndup(a, v->str.at, v->str.len);
+	buf_init(&text, 4096);
+	jv_write(&text, v);
+	copy = arena_strndup(a, buf_span(&text).at, buf_len(&text));
+	buf_fini(&text);
+	return copy;
 }
 
-/* "io.containerd.runsc.v1" -> "runsc" */
-static struct span program_of_type(struct span type)
+static void take_options(struct arena *a, const struct jv *options, struct isolation_facts *ret)
 {
-	struct span step, last = {"", 0}, before = {"", 0};
-	bool more;
+	size_t count = options && options->kind == JV_OBJECT ? options->count : 0;
+	struct isolation_option *list = arena_take(a, (count + 1) * sizeof(*list));
 
-	do {
-		more = span_cut(&type, '.', &step);
-		before = last;
-		last = step;
-	} while (more);
-	return last.len >= 2 && last.at[0] == 'v' ? before : last;
-}
+	for (size_t i = 0; list && i < count; i++) {
+		const struct jv_member *m = &options->members[i];
 
-static void note(struct docker_runtime *rt, struct arena *a, struct span flag, struct span value,
-		 enum isolation to, const char *why)
-{
-	struct docker_lowering *low;
-
-	if (rt->level > to)
-		rt->level = to;
-	if (rt->lowered_count == DOCKER_LOWERINGS_MAX) {
-		rt->level = ISOLATION_NONE; /* more is wrong with it than can be listed */
-		return;
+		list[i].key = arena_strndup(a, m->key.at, m->key.len);
+		list[i].value = as_text(a, &m->value);
 	}
-	low = &rt->lowered[rt->lowered_count++];
-	low->flag = arena_strndup(a, flag.at, flag.len);
-	low->value = arena_strndup(a, value.at, value.len);
-	low->to = to;
-	low->why = why;
-	low->unknown = false;
-}
-
-static void weigh_flag(struct docker_runtime *rt, struct arena *a, struct span flag,
-		       struct span value)
-{
-	static const struct {
-		const char *name, *value;
-		enum isolation to;
-		const char *why;
-	} flags[] = {
-#define FLAG(name, value, to, why) {name, value, ISOLATION_##to, why},
-#include "backends/docker/runsc.def"
-#undef FLAG
-	};
-
-	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
-		if (!span_is(flag, flags[i].name) ||
-		    (*flags[i].value != '*' && !span_is(value, flags[i].value)))
-			continue;
-		if (*flags[i].why)
-			note(rt, a, flag, value, flags[i].to, flags[i].why);
-		return;
-	}
-	note(rt, a, flag, value, ISOLATION_PROCESS,
-	     "the flag weakens the sandbox, or the gate does not know it");
-	if (rt->lowered_count)
-		rt->lowered[rt->lowered_count - 1].unknown = true;
-}
-
-/* "--flag=value", "-flag", "--flag value" */
-static void weigh_flags(struct docker_runtime *rt, struct arena *a, const struct jv *args)
-{
-	for (size_t i = 0; args && args->kind == JV_ARRAY && i < args->count; i++) {
-		struct span rest = args->items[i].str, flag;
-		const struct jv *next = i + 1 < args->count ? &args->items[i + 1] : NULL;
-
-		if (args->items[i].kind != JV_STRING || !rest.len || rest.at[0] != '-') {
-			note(rt, a, span_of("runtimeArgs"), span_of(""), ISOLATION_PROCESS,
-			     "an argument that the gate cannot read");
-			continue;
-		}
-		while (rest.len && rest.at[0] == '-')
-			rest = span_skip(rest, 1);
-		if (!span_cut(&rest, '=', &flag) && next && next->kind == JV_STRING &&
-		    next->str.len && next->str.at[0] != '-') {
-			rest = next->str;
-			i++;
-		}
-		weigh_flag(rt, a, flag, rest);
-	}
+	ret->options = list;
+	ret->option_count = arena_spent(a) ? 0 : count;
 }
 
 void docker_read_runtime(struct arena *a, const char *name, const struct jv *doc,
 			 struct docker_runtime *ret)
 {
 	const char *path = jv_str(doc, "path", ""), *type = jv_str(doc, "runtimeType", "");
-	const struct jv *options = jv_get(doc, "options");
-	const char *binary = jv_str(options, "BinaryName", "");
-	struct span program = *path ? basename_of(span_of(path)) : program_of_type(span_of(type));
+	struct isolation_facts facts = {.path = path, .type = type};
+	const char *said = *path ? path : type;
 
-	if (!*path && *binary && span_is(program, "runc"))
-		program = basename_of(span_of(binary));
+	take_args(a, jv_get(doc, "runtimeArgs"), &facts);
+	take_options(a, jv_get(doc, "options"), &facts);
 	*ret = (struct docker_runtime){.name = name};
-	ret->path = arena_strndup(a, *path ? path : type, strlen(*path ? path : type));
-	ret->base = ret->level = level_of(program);
+	isolation_weigh(a, &facts, &ret->is);
+	if (strcmp(ret->is.from, "options.BinaryName") == 0)
+		said = jv_str(jv_get(doc, "options"), "BinaryName", "");
+	ret->path = arena_strndup(a, said, strlen(said));
 	if (!ret->path)
 		ret->path = "";
-	if (ret->base != ISOLATION_KERNEL)
-		return;
-	weigh_flags(ret, a, jv_get(doc, "runtimeArgs"));
-	if (*jv_str(options, "ConfigPath", ""))
-		note(ret, a, span_of("ConfigPath"), span_of(jv_str(options, "ConfigPath", "")),
-		     ISOLATION_PROCESS, "the gate cannot see the runtime's configuration file");
+	if (arena_spent(a))
+		ret->is.level = ret->is.base = ISOLATION_NONE;
 }
 
 /* --- what lowers --- */
 
-static void lower_to(struct docker_reading *r, enum isolation to, const char *field,
-		     const char *value, const char *why)
+static void add_lowered(struct docker_reading *r, const char *field, const char *value,
+			const char *why)
 {
 	struct jv *entry =
 		jv_push(r->call->arena, docker_fact_list(r, "isolation.lowered"), jv_object());
 
-	if (r->level > to)
-		r->level = to;
 	jv_set(r->call->arena, entry, "field", jv_string(field));
 	jv_set(r->call->arena, entry, "value", jv_string(docker_word(r->call, span_of(value))));
 	jv_set(r->call->arena, entry, "to", jv_string(isolation_name(r->level)));
 	jv_set(r->call->arena, entry, "why", jv_string(why));
 }
 
-void docker_lower(struct docker_reading *r, enum isolation to, const char *field, const char *value,
-		  const char *why)
+void docker_lower_by(struct docker_reading *r, const struct isolation_reason *why,
+		     const char *field, const char *value)
 {
-	lower_to(r, to, field, value, why);
+	r->level = isolation_left(r->level, why);
+	add_lowered(r, field, value, why->why);
 }
 
-void docker_lower_step(struct docker_reading *r, const char *field, const char *value,
-		       const char *why)
+void docker_lower(struct docker_reading *r, enum isolation_lower why, const char *field,
+		  const char *value)
 {
-	lower_to(r, r->level > ISOLATION_NONE ? (enum isolation)(r->level - 1) : ISOLATION_NONE,
-		 field, value, why);
+	docker_lower_by(r, isolation_reason(why), field, value);
 }
 
 /* --- the base --- */
@@ -184,8 +116,25 @@ static void list_runtimes(struct docker_reading *r)
 		struct jv *entry = jv_push(r->call->arena, list, jv_object());
 
 		jv_set(r->call->arena, entry, "name", jv_string(rt->name));
-		jv_set(r->call->arena, entry, "level", jv_string(isolation_name(rt->level)));
+		jv_set(r->call->arena, entry, "level", jv_string(isolation_name(rt->is.level)));
 	}
+}
+
+static void add_reason(struct docker_reading *r, enum isolation_lower why)
+{
+	jv_push(r->call->arena, docker_fact_list(r, "isolation.adds"),
+		jv_string(isolation_reason(why)->why));
+}
+
+/* What the engine adds for all that it runs; with the host's user ids asked for, not that. */
+static void say_service(struct docker_reading *r)
+{
+	bool of_host = strcmp(jv_str(r->host, "UsernsMode", ""), "host") == 0;
+
+	if (r->info->rootless)
+		add_reason(r, LOWER_ROOTLESS);
+	if (r->info->maps_users && !of_host)
+		add_reason(r, LOWER_USERNS);
 }
 
 void docker_read_isolation(struct docker_reading *r)
@@ -198,19 +147,26 @@ void docker_read_isolation(struct docker_reading *r)
 	if (*name)
 		docker_fact(r, "isolation.runtime", jv_string(name));
 	list_runtimes(r);
-	r->level = rt ? rt->base : ISOLATION_NONE;
+	r->level = rt ? rt->is.base : ISOLATION_NONE;
 	if (r->info->known)
 		docker_fact(r, "isolation.base", jv_string(isolation_name(r->level)));
 	if (!rt)
 		return;
 	if (*rt->path)
 		docker_fact(r, "isolation.runtime_path", jv_string(rt->path));
-	for (size_t i = 0; i < rt->lowered_count; i++)
-		docker_lower(r, rt->lowered[i].to,
-			     docker_text(r->call, "Runtimes.%s.%s", name, rt->lowered[i].flag),
-			     rt->lowered[i].value, rt->lowered[i].why);
-	if (r->level > rt->level)
-		r->level = rt->level;
+	if (*rt->is.from)
+		docker_fact(r, "isolation.from", jv_string(rt->is.from));
+	if (*rt->is.program)
+		docker_fact(r, "isolation.program", jv_string(rt->is.program));
+	for (size_t i = 0; i < rt->is.line_count; i++) {
+		const struct isolation_line *l = &rt->is.lines[i];
+
+		r->level = l->to;
+		add_lowered(r, docker_text(r->call, "Runtimes.%s.%s", name, l->field), l->value,
+			    l->why);
+	}
+	r->level = rt->is.level;
+	say_service(r);
 }
 
 void docker_finish_isolation(struct docker_reading *r)
@@ -219,4 +175,29 @@ void docker_finish_isolation(struct docker_reading *r)
 		docker_fact(r, "isolation.level", jv_string(isolation_name(r->level)));
 	else
 		r->level = ISOLATION_NONE;
+}
+
+/* --- for doctor --- */
+
+static void add_note(struct isolation_service *s, bool is, enum isolation_lower why)
+{
+	if (is && s->note_count < ISOLATION_NOTES_MAX)
+		s->notes[s->note_count++] = why;
+}
+
+void docker_isolation(const struct jv *doc, struct arena *a, struct isolation_service *ret)
+{
+	struct docker_info *info = arena_take(a, sizeof(*info));
+
+	*ret = (struct isolation_service){.default_runtime = ""};
+	if (!info)
+		return;
+	docker_read_info(a, doc, info);
+	ret->default_runtime = info->default_runtime;
+	for (size_t i = 0; i < info->runtime_count && i < ISOLATION_RUNTIMES_MAX; i++)
+		ret->runtimes[ret->runtime_count++] = (struct isolation_runtime){
+			info->runtimes[i].name, info->runtimes[i].path, info->runtimes[i].is};
+	add_note(ret, info->unfiltered, LOWER_SERVICE_SECCOMP_OFF);
+	add_note(ret, info->rootless, LOWER_ROOTLESS);
+	add_note(ret, info->maps_users, LOWER_USERNS);
 }

@@ -91,6 +91,24 @@ static void read_lifted(struct docker_reading *r)
 	read_ulimits(r);
 }
 
+static void weigh_annotations(struct docker_reading *r)
+{
+	const struct jv *all = jv_get(r->host, "Annotations");
+
+	for (size_t i = 0; all && all->kind == JV_OBJECT && i < all->count; i++) {
+		const struct jv_member *m = &all->members[i];
+		struct span value = m->value.kind == JV_STRING ? m->value.str : span_of("");
+		const struct isolation_reason *why = isolation_annotation(m->key, value);
+
+		/* Its value may be a secret, and is no fact. */
+		if (*why->why)
+			docker_lower_by(r, why,
+					docker_text(r->call, "HostConfig.Annotations.%s",
+						    docker_word(r->call, m->key)),
+					"");
+	}
+}
+
 static void add_device(struct docker_reading *r, const char *key, size_t i, const char *value)
 {
 	const char *field = docker_text(r->call, "HostConfig.%s[%zu]", key, i);
@@ -98,7 +116,7 @@ static void add_device(struct docker_reading *r, const char *key, size_t i, cons
 
 	jv_set(r->call->arena, entry, "value", jv_string(docker_word(r->call, span_of(value))));
 	jv_set(r->call->arena, entry, "field", jv_string(field));
-	docker_lower(r, ISOLATION_NONE, field, value, "a device of the host is handed in");
+	docker_lower(r, LOWER_DEVICE, field, value);
 }
 
 static const char *request_text(struct docker_reading *r, const struct jv *request)
@@ -192,6 +210,7 @@ void docker_read_limits(struct docker_reading *r)
 	read_devices(r);
 	read_names(r, "Sysctls", "sysctls", true);
 	read_names(r, "Annotations", "annotations", false);
+	weigh_annotations(r);
 	read_names(r, "StorageOpt", "storage_options", false);
 	read_log(r);
 	if (*parent)

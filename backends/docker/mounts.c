@@ -107,11 +107,9 @@ static void say_host(const struct mounting *m, const char *source)
 	if (strcmp(control, "own") == 0)
 		return; /* what is asked there is judged like what is asked here */
 	if (*protected || docker_path_is_root(source) || (*real && docker_path_is_root(real)))
-		docker_lower(m->r, ISOLATION_NONE, m->field, source,
-			     "the path is as good as the host");
+		docker_lower(m->r, LOWER_PATH, m->field, source);
 	else if (strcmp(kind, "socket") == 0)
-		docker_lower(m->r, ISOLATION_NONE, m->field, source,
-			     "a socket leads to what listens behind it");
+		docker_lower(m->r, LOWER_SOCKET, m->field, source);
 }
 
 /* A volume by name: whether it is there, and whose it is. */

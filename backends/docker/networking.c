@@ -123,14 +123,14 @@ static bool is_engines_choice(const struct docker_reading *r, const char *key, c
 void docker_read_namespaces(struct docker_reading *r)
 {
 	static const struct {
-		const char *key, *name, *why; /* why: of mode host; NULL if that lowers nothing */
-		bool to_none;
+		const char *key, *name;
+		int with_host; /* enum isolation_lower of mode host; -1: it lowers nothing */
 	} modes[] = {
-		{"PidMode", "pid", "the host's processes are in reach", true},
-		{"IpcMode", "ipc", "the host's shared memory is in reach", false},
-		{"UTSMode", "uts", NULL, false},
-		{"UsernsMode", "user", "user ids are those of the host", false},
-		{"CgroupnsMode", "cgroup", NULL, false},
+		{"PidMode", "pid", LOWER_PID_HOST},
+		{"IpcMode", "ipc", LOWER_IPC_HOST},
+		{"UTSMode", "uts", -1},
+		{"UsernsMode", "user", LOWER_USER_HOST},
+		{"CgroupnsMode", "cgroup", -1},
 	};
 	const struct jv *drops = jv_path(&r->facts, "capabilities.drop_all");
 
@@ -141,12 +141,12 @@ void docker_read_namespaces(struct docker_reading *r)
 		if (!*mode || is_engines_choice(r, modes[i].key, mode))
 			continue;
 		add_namespace(r, modes[i].name, mode, field);
-		if (strcmp(mode, "host") != 0 || !modes[i].why)
+		if (strcmp(mode, "host") != 0 || modes[i].with_host < 0)
 			continue;
-		if (modes[i].to_none && !(drops && drops->b))
-			docker_lower(r, ISOLATION_NONE, field, mode, modes[i].why);
+		if (modes[i].with_host == LOWER_PID_HOST && drops && drops->b)
+			docker_lower(r, LOWER_PID_HOST_DROPPED, field, mode);
 		else
-			docker_lower_step(r, field, mode, modes[i].why);
+			docker_lower(r, (enum isolation_lower)modes[i].with_host, field, mode);
 	}
 }
 
@@ -348,8 +348,7 @@ void docker_read_network(struct docker_reading *r)
 		add_namespace(r, "network", given, "HostConfig.NetworkMode");
 	if (strcmp(mode, "host") == 0) {
 		add_namespace(r, "network", mode, "HostConfig.NetworkMode");
-		docker_lower_step(r, "HostConfig.NetworkMode", given,
-				  "the host's network is in reach");
+		docker_lower(r, LOWER_NETWORK_HOST, "HostConfig.NetworkMode", given);
 	}
 	read_endpoints(r, mode);
 	read_ports(r);

@@ -77,25 +77,12 @@ const char *docker_capability(struct backend_call *call, struct span given)
 	return strncmp(name, "CAP_", 4) == 0 ? name + 4 : name;
 }
 
-/* Each of these leads to the host, or undoes what holds the container. */
-static bool is_strong(const char *capability)
-{
-	static const char *const strong[] = {
-		"ALL",      "BPF",        "DAC_READ_SEARCH", "NET_ADMIN", "PERFMON", "SYS_ADMIN",
-		"SYS_BOOT", "SYS_MODULE", "SYS_PTRACE",      "SYS_RAWIO", "SYSLOG",
-	};
-
-	for (size_t i = 0; i < sizeof(strong) / sizeof(*strong); i++)
-		if (strcmp(capability, strong[i]) == 0)
-			return true;
-	return false;
-}
-
 static void read_capability(struct docker_reading *r, const char *key, size_t i, struct span given)
 {
 	bool adds = strcmp(key, "CapAdd") == 0;
 	const char *field = docker_text(r->call, "HostConfig.%s[%zu]", key, i);
 	const char *name = docker_capability(r->call, given);
+	const struct isolation_reason *strong = isolation_capability(name);
 	struct jv *entry;
 
 	if (!*name) {
@@ -111,8 +98,8 @@ static void read_capability(struct docker_reading *r, const char *key, size_t i,
 	entry = jv_push(r->call->arena, docker_fact_list(r, "capabilities.add"), jv_object());
 	jv_set(r->call->arena, entry, "name", jv_string(name));
 	jv_set(r->call->arena, entry, "field", jv_string(field));
-	if (is_strong(name))
-		docker_lower(r, ISOLATION_NONE, field, name, "this capability reaches the host");
+	if (strong)
+		docker_lower_by(r, strong, field, name);
 }
 
 static void read_capabilities(struct docker_reading *r)
@@ -162,13 +149,13 @@ static void weigh_option(struct docker_reading *r, struct span name, struct span
 	bool off = span_is(value, "unconfined");
 
 	if (span_is(name, "seccomp") && !span_is(value, "builtin"))
-		docker_lower_step(r, field, text, "the system call filter is off or another one");
+		docker_lower(r, LOWER_SECCOMP_OTHER, field, text);
 	else if (span_is(name, "apparmor") && off)
-		docker_lower_step(r, field, text, "AppArmor is off");
+		docker_lower(r, LOWER_APPARMOR_OFF, field, text);
 	else if (span_is(name, "disable") || (span_is(name, "label") && span_is(value, "disable")))
-		docker_lower_step(r, field, text, "labels are off");
+		docker_lower(r, LOWER_LABELS_OFF, field, text);
 	else if (span_is(name, "writable-cgroups"))
-		docker_lower_step(r, field, text, "control groups can be written");
+		docker_lower(r, LOWER_CGROUPS_WRITABLE, field, text);
 }
 
 static void read_option(struct docker_reading *r, size_t i, struct span option)
@@ -194,10 +181,17 @@ static void read_security(struct docker_reading *r)
 {
 	const struct jv *list = jv_get(r->host, "SecurityOpt");
 
+	bool filter_given = false;
+
 	docker_fact(r, "no_new_privileges", jv_bool(r->info->no_new_privileges));
-	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
-		if (list->items[i].kind == JV_STRING)
-			read_option(r, i, list->items[i].str);
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
+		if (list->items[i].kind != JV_STRING)
+			continue;
+		read_option(r, i, list->items[i].str);
+		filter_given = filter_given || span_starts(list->items[i].str, "seccomp");
+	}
+	if (r->info->unfiltered && !filter_given)
+		docker_lower(r, LOWER_SERVICE_SECCOMP_OFF, "SecurityOptions", "seccomp");
 }
 
 /* --- /proc and /sys --- */
@@ -242,8 +236,7 @@ static void read_proc_paths(struct docker_reading *r)
 		same = docker_keeps_proc_paths(r->host);
 	docker_fact(r, "proc_paths", jv_string(same ? "default" : "changed"));
 	if (!same)
-		docker_lower(r, ISOLATION_NONE, "HostConfig.MaskedPaths", "",
-			     "the protection of /proc and /sys is altered");
+		docker_lower(r, LOWER_PROC_PATHS, "HostConfig.MaskedPaths", "");
 }
 
 /* --- together --- */
@@ -271,8 +264,7 @@ void docker_read_privileges(struct docker_reading *r)
 
 	docker_fact(r, "privileged", jv_bool(privileged));
 	if (privileged)
-		docker_lower(r, ISOLATION_NONE, "HostConfig.Privileged", "true",
-			     "privileged mode gives the container the host");
+		docker_lower(r, LOWER_PRIVILEGED, "HostConfig.Privileged", "true");
 	read_capabilities(r);
 	read_security(r);
 	read_proc_paths(r);

@@ -43,6 +43,7 @@ static void start_lists(struct docker_reading *r)
 		"env",
 		"isolation.runtimes",
 		"isolation.lowered",
+		"isolation.adds",
 		"capabilities.add",
 		"capabilities.drop",
 		"security",

@@ -437,8 +437,11 @@
 ---@field runtime? string The runtime that would be used.
 ---@field runtime_given? boolean Whether the request named it.
 ---@field runtime_path? string The program behind the runtime, as the engine reports it.
+---@field from? string What of the runtime its level is taken from: path, type, handler or options.BinaryName.
+---@field program? string The program that this is, by its name in the gate's tables; absent if they do not know it.
 ---@field runtimes? Fact.workload.isolation.runtimes[]
 ---@field lowered? Fact.workload.isolation.lowered[]
+---@field adds? string[] What holds it better without being a level of its own, as mapped user ids: it never raises the level.
 
 ---@class Fact.workload.isolation.runtimes
 ---@field name? string A runtime that the engine offers.

@@ -23,6 +23,19 @@ local function good_enough(isolation, min)
 	return names
 end
 
+-- Plainly, where nothing that this backend has would do.
+local function what_it_has(isolation, min)
+	local have = {}
+	for runtime in each(isolation.runtimes) do
+		table.insert(have, (runtime.name or "?") .. " is " .. (runtime.level or "none"))
+	end
+	if #have == 0 then
+		return "Nothing that this backend offers is known to reach " .. min .. "."
+	end
+	return "No runtime of this backend reaches " .. min .. ": " .. listed(have)
+		.. ". Only a backend that does can serve this profile; `sallyport doctor` goes through all of them."
+end
+
 check "runtime" {
 	doc = "At least the isolation that the profile asks for.",
 	concerns = { "container.create", "container.start", "container.restart", "container.unpause",
@@ -38,7 +51,8 @@ check "runtime" {
 		local text = "the isolation would be " .. (level or "unknown") .. ", the profile asks for "
 			.. min .. why_lower(isolation)
 		local good = good_enough(isolation, min)
-		local hint = "Runtimes of this engine that reach it: " .. listed(good) .. "."
+		local hint = #good == 0 and what_it_has(isolation, min)
+			or "Runtimes of this engine that reach it: " .. listed(good) .. "."
 		for name in each(good) do
 			-- Where this runtime would do, any other would be lowered just the same.
 			if name == isolation.runtime then hint = "Leave out what lowers it." end

@@ -45,6 +45,23 @@ def model():
     return found
 
 
+# Beside those of kit/engine.py: what is less than its name, or than it seems.
+RUNTIMES = {
+    "krun": {"path": "/usr/bin/krun"},
+    "kata-debug": {"runtimeType": "io.containerd.kata-qemu-debug.v2"},
+    "kata-own": {"runtimeType": "io.containerd.kata.v2",
+                 "options": {"ConfigPath": "/etc/kata.toml"}},
+    "runsc-conf": {"runtimeType": "io.containerd.runsc.v1",
+                   "options": {"ConfigPath": "/etc/runsc.toml"}},
+    "runsc-uds": {"path": "/usr/bin/runsc", "runtimeArgs": ["--host-uds=open"]},
+    "runsc-new": {"path": "/usr/bin/runsc", "runtimeArgs": ["--brand-new"]},
+    "wrapped": {"path": "/usr/local/bin/runsc.sh"},
+    "nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []},
+    "shim-of-runc": {"runtimeType": "io.containerd.runc.v2",
+                     "options": {"BinaryName": "/usr/bin/crun"}},
+}
+
+
 def facts():
     """The same as a facts file."""
     now = model()
@@ -63,8 +80,9 @@ def facts():
     for ident, document in now.networks.items():
         networks[ident] = networks[document["Name"]] = document
     folder = {"kind": "directory"}
+    info = dict(now.info, Runtimes=dict(now.info["Runtimes"], **RUNTIMES))
     return {
-        "info": now.info, "version": now.version, "images": images, "containers": containers,
+        "info": info, "version": now.version, "images": images, "containers": containers,
         "networks": networks, "volumes": now.volumes, "execs": now.execs,
         "counters": {"containers": 2, "memory": 2 << 30, "nano_cpus": 2000000000,
                      "volume_count": 3, "images": 1 << 30},

@@ -350,7 +350,7 @@ static void weighs_runtimes(void **state)
 		{"{\"path\":\"runc\"}", ISOLATION_PROCESS, ISOLATION_PROCESS, 0},
 		{"{\"path\":\"/usr/bin/crun\"}", ISOLATION_PROCESS, ISOLATION_PROCESS, 0},
 		{"{\"path\":\"/opt/youki\"}", ISOLATION_PROCESS, ISOLATION_PROCESS, 0},
-		{"{\"path\":\"/usr/bin/krun\"}", ISOLATION_VM, ISOLATION_VM, 0},
+		{"{\"path\":\"/usr/bin/krun\"}", ISOLATION_VM, ISOLATION_KERNEL, 1},
 		{"{\"path\":\"/opt/kata/bin/kata-runtime\"}", ISOLATION_VM, ISOLATION_VM, 0},
 		{"{\"path\":\"/usr/bin/nvidia-container-runtime\"}", ISOLATION_NONE, ISOLATION_NONE,
 		 0},
@@ -390,6 +390,13 @@ static void weighs_runtimes(void **state)
 		 ISOLATION_PROCESS, 1},
 		{"{\"path\":\"runsc\",\"runtimeArgs\":[1]}", ISOLATION_KERNEL, ISOLATION_PROCESS,
 		 1},
+		{"{\"path\":\"runsc\",\"runtimeArgs\":\"--network=none\"}", ISOLATION_KERNEL,
+		 ISOLATION_PROCESS, 1},
+		{"{\"runtimeType\":\"io.containerd.runc.v2\",\"options\":{\"SystemdCgroup\":true,"
+		 "\"NoPivotRoot\":true}}",
+		 ISOLATION_PROCESS, ISOLATION_NONE, 1},
+		{"{\"runtimeType\":\"io.containerd.runc.v2\",\"options\":{\"New\":{\"a\":1}}}",
+		 ISOLATION_PROCESS, ISOLATION_NONE, 1},
 	};
 	struct arena *a = arena_create(DRIVE_ARENA_BYTES);
 
@@ -399,9 +406,9 @@ static void weighs_runtimes(void **state)
 		struct docker_runtime rt;
 
 		docker_read_runtime(a, "x", &doc, &rt);
-		CHECK_INT(rows[i].doc, rows[i].base, rt.base);
-		CHECK_INT(rows[i].doc, rows[i].level, rt.level);
-		CHECK_INT(rows[i].doc, rows[i].lowered, rt.lowered_count);
+		CHECK_INT(rows[i].doc, rows[i].base, rt.is.base);
+		CHECK_INT(rows[i].doc, rows[i].level, rt.is.level);
+		CHECK_INT(rows[i].doc, rows[i].lowered, rt.is.line_count);
 	}
 	arena_destroy(a);
 }

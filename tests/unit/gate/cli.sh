@@ -18,6 +18,24 @@ END
 cat > "$dir/facts.json" <<'END'
 { "info": { "Runtimes": {}, "SecurityOptions": [] }, "version": { "ApiVersion": "1.41", "MinAPIVersion": "1.12" } }
 END
+mkdir "$dir/machines"
+cat > "$dir/machines/machine.lua" <<'END'
+return profile "machine" { operations = { "container.run" }, isolation = { min = "vm" }, images = { "**" } }
+END
+cat > "$dir/machine.lua" <<END
+log { dir = "$dir/log" }
+profiles { "machines" }
+backend "engine" { kind = "docker", address = "unix://$dir/e.sock" }
+listener "main" { socket = "$dir/g.sock", otherwise = "machine" }
+END
+cat > "$dir/gvisor.json" <<'END'
+{ "info": { "Runtimes": { "runc": { "path": "runc" }, "fast": { "path": "/usr/bin/runsc", "runtimeArgs": ["--network=host"] } },
+	"DefaultRuntime": "runc", "SecurityOptions": ["name=seccomp,profile=default", "name=userns"] },
+  "version": { "ApiVersion": "1.41", "MinAPIVersion": "1.12" },
+  "images": { "reg.example/app:1": { "Id": "sha256:1111111111111111111111111111111111111111111111111111111111111111", "Config": {} } } }
+END
+body='{"Image":"reg.example/app:1","HostConfig":{"Runtime":"fast","Privileged":true}}'
+printf 'POST /v1.41/containers/create HTTP/1.1\nHost: x\nContent-Type: application/json\nContent-Length: %s\n\n%s' ${#body} "$body" > "$dir/launch.http"
 printf 'GET /_ping HTTP/1.1\nHost: x\n\n' > "$dir/read.http"
 printf 'POST /v1.41/containers/prune HTTP/1.1\nHost: x\n\n' > "$dir/change.http"
 echo "not JSON" > "$dir/bad.json"
@@ -78,6 +96,16 @@ expect 2 "No such file" check $judged "$dir/none.http"
 expect 2 "bad.json" check --config "$dir/gate.lua" --listener main --facts "$dir/bad.json" "$dir/read.http"
 expect 2 "other" check --config "$dir/gate.lua" --listener other --facts "$dir/facts.json" "$dir/read.http"
 expect 1 "container.prune" explain $judged "$dir/change.http"
+
+# Where the isolation comes from, line by line; and plainly, if nothing here reaches what is asked for.
+machine="--config $dir/machine.lua --listener main --facts $dir/gvisor.json"
+expect 1 "base     kernel: runtime 'fast': its path is /usr/bin/runsc: runsc: gVisor: .* (gVisor: Security Model)" explain $machine "$dir/launch.http"
+expect 1 "lowered  Runtimes.fast.network = host: the host's network stack is used (gVisor: .*); process is left" explain $machine "$dir/launch.http"
+expect 1 "lowered  HostConfig.Privileged = true: .*; none is left" explain $machine "$dir/launch.http"
+expect 1 "adds     user ids are mapped: .*; the level stays" explain $machine "$dir/launch.http"
+expect 1 "result   none" explain $machine "$dir/launch.http"
+expect 1 "No runtime of this backend reaches vm: runc is process, fast is process" explain $machine "$dir/launch.http"
+expect 1 "No runtime of this backend reaches vm: runc is process, fast is process" check $machine "$dir/launch.http"
 
 expect 4 "give the log's folder" audit verify
 expect 4 "not both" audit verify "$dir" --config "$dir/gate.lua"
