@@ -2,90 +2,22 @@
  * The privileges of a process that was started: at most what was judged.
  */
 #include "backends/docker/attest_priv.h"
+#include "gate/base/capability.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const capability_names[] = {
-	"CHOWN",
-	"DAC_OVERRIDE",
-	"DAC_READ_SEARCH",
-	"FOWNER",
-	"FSETID",
-	"KILL",
-	"SETGID",
-	"SETUID",
-	"SETPCAP",
-	"LINUX_IMMUTABLE",
-	"NET_BIND_SERVICE",
-	"NET_BROADCAST",
-	"NET_ADMIN",
-	"NET_RAW",
-	"IPC_LOCK",
-	"IPC_OWNER",
-	"SYS_MODULE",
-	"SYS_RAWIO",
-	"SYS_CHROOT",
-	"SYS_PTRACE",
-	"SYS_PACCT",
-	"SYS_ADMIN",
-	"SYS_BOOT",
-	"SYS_NICE",
-	"SYS_RESOURCE",
-	"SYS_TIME",
-	"SYS_TTY_CONFIG",
-	"MKNOD",
-	"LEASE",
-	"AUDIT_WRITE",
-	"AUDIT_CONTROL",
-	"SETFCAP",
-	"MAC_OVERRIDE",
-	"MAC_ADMIN",
-	"SYSLOG",
-	"WAKE_ALARM",
-	"BLOCK_SUSPEND",
-	"AUDIT_READ",
-	"PERFMON",
-	"BPF",
-	"CHECKPOINT_RESTORE",
-};
-#define CAPABILITIES (sizeof(capability_names) / sizeof(*capability_names))
-
-static uint64_t bit_of(const char *name)
-{
-	for (size_t i = 0; i < CAPABILITIES; i++)
-		if (strcmp(capability_names[i], name) == 0)
-			return UINT64_C(1) << i;
-	return strcmp(name, "ALL") == 0 ? ~UINT64_C(0) : 0;
-}
-
-/* What engines give where nothing is said. */
-static uint64_t default_capabilities(void)
-{
-	static const char *const names[] = {
-		"CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
-		"MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
-		"SETFCAP", "SETPCAP",      "NET_BIND_SERVICE", "SYS_CHROOT",
-		"KILL",    "AUDIT_WRITE",
-	};
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		all |= bit_of(names[i]);
-	return all;
-}
 
 static uint64_t judged_capabilities(const struct jv *facts)
 {
 	const struct jv *add = jv_path(facts, "capabilities.add");
 	const struct jv *drop = jv_path(facts, "capabilities.drop");
-	uint64_t all = default_capabilities();
+	uint64_t all = capability_engine_default();
 
 	for (size_t i = 0; drop && i < drop->count; i++)
 		if (drop->items[i].kind == JV_STRING)
-			all &= ~bit_of(drop->items[i].str.at);
+			all &= ~capability_bit(drop->items[i].str);
 	for (size_t i = 0; add && i < add->count; i++)
-		all |= bit_of(jv_str(&add->items[i], "name", ""));
+		all |= capability_bit(span_of(jv_str(&add->items[i], "name", "")));
 	return all;
 }
 
@@ -93,11 +25,11 @@ static const char *spell(struct backend_call *call, uint64_t set)
 {
 	const char *text = "";
 
-	for (size_t i = 0; i < 64; i++)
+	for (unsigned i = 0; i < 64; i++)
 		if (set & UINT64_C(1) << i)
 			text = docker_text(call, "%s%s%s", text, *text ? ", " : "",
-					   i < CAPABILITIES ? capability_names[i]
-							    : "one that is not known");
+					   capability_name(i) ? capability_name(i)
+							      : "one that is not known");
 	return *text ? text : "none";
 }
 
