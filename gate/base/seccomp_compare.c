@@ -353,21 +353,16 @@ static size_t run_of(const struct flat *f, size_t from)
 	return n - from;
 }
 
-static void compare_call(const struct flat *inner, size_t i, size_t i_count,
-			 const struct flat *outer, size_t o, size_t o_count, struct result *r)
+static void compare_call(const struct view *in, const struct view *out, struct result *r)
 {
-	struct view in = view_of(inner, inner->list + i, i_count);
-	struct view out = view_of(outer, outer->list + o, o_count);
-	const struct entry *which = i_count ? &inner->list[i] : &outer->list[o];
-
-	if (no_more(&in, &out))
+	if (no_more(in, out))
 		return;
 	tell(r, (struct seccomp_more){
-			.call = which->name.at,
-			.inner = strongest(&in),
-			.outer = weakest(&out),
-			.arguments = has_arguments(&in) || has_arguments(&out),
-			.unclear = in.unclear || out.unclear,
+			.call = (in->count ? in : out)->list->name.at,
+			.inner = strongest(in),
+			.outer = weakest(out),
+			.arguments = has_arguments(in) || has_arguments(out),
+			.unclear = in->unclear || out->unclear,
 		});
 }
 
@@ -381,8 +376,10 @@ static void compare_calls(const struct flat *inner, const struct flat *outer, st
 						: by_call(&inner->list[i], &outer->list[o]);
 		size_t i_count = order <= 0 ? run_of(inner, i) : 0;
 		size_t o_count = order >= 0 ? run_of(outer, o) : 0;
+		struct view in = view_of(inner, inner->list + i, i_count);
+		struct view out = view_of(outer, outer->list + o, o_count);
 
-		compare_call(inner, i, i_count, outer, o, o_count, r);
+		compare_call(&in, &out, r);
 		i += i_count;
 		o += o_count;
 	}
