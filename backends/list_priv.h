@@ -7,5 +7,6 @@
 #include "backends/backend.h"
 
 extern const struct backend_ops backend_docker;
+extern const struct backend_ops backend_podman;
 
 #endif

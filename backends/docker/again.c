@@ -16,9 +16,8 @@ void docker_running(struct backend *be, const char *const *ids, size_t count, st
 {
 	struct buf filters;
 
-	(void)be;
 	buf_init(&filters, 65536);
-	buf_puts(&filters, "{\"status\":[\"running\",\"paused\",\"restarting\"]");
+	buf_printf(&filters, "{\"status\":%s", docker_of(be)->flavor->running);
 	for (size_t i = 0; i < count; i++) {
 		buf_puts(&filters, i ? "," : ",\"id\":[");
 		jv_write_str(&filters, span_of(ids[i]));

@@ -173,6 +173,11 @@ static const struct engine_file {
 	{"ResolvConfPath", "/etc/resolv.conf"},
 	{"HostnamePath", "/etc/hostname"},
 	{"HostsPath", "/etc/hosts"},
+	/* Podman's: see backends/podman/translate.c */
+	{"PasswdPath", "/etc/passwd"},
+	{"GroupPath", "/etc/group"},
+	{"ContainerenvPath", "/run/.containerenv"},
+	{"SecretsPath", "/run/secrets"},
 };
 
 static const struct jv *file_seen(const struct table *t, const char *path)
@@ -187,8 +192,8 @@ static const struct jv *file_seen(const struct table *t, const char *path)
 
 static bool is_engines_file(const struct table *t, const struct jv *mount)
 {
-	bool init = jv_true(t->at->facts, "init") && is_at(mount, "/sbin/docker-init") &&
-		    jv_true(mount, "ro");
+	const char *where = jv_str(t->at->doc, "InitPoint", "/sbin/docker-init");
+	bool init = jv_true(t->at->facts, "init") && is_at(mount, where) && jv_true(mount, "ro");
 
 	for (size_t i = 0; i < sizeof(engine_files) / sizeof(*engine_files); i++) {
 		const char *path = jv_str(t->at->doc, engine_files[i].key, "");

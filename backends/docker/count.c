@@ -120,8 +120,8 @@ static void begin(struct docker *d, struct backend_call *call)
 		want(call,
 		     docker_text(call, "/v1.%d/containers/json?filters=%s", minor,
 				 own_filter(call, REACH_CONTAINERS,
-					    "\"status\":{\"running\":true,\"paused\":true,"
-					    "\"restarting\":true}")),
+					    docker_text(call, "\"status\":%s",
+							docker_state(call)->flavor->running))),
 		     "running", "");
 	if (c->wants & COUNT_VOLUMES)
 		want(call,
@@ -267,6 +267,7 @@ static void read_space(struct docker *d, struct backend_call *call, const struct
 
 static void read_answers(struct docker *d, struct backend_call *call)
 {
+	docker_translate(call);
 	for (size_t i = 0; i < call->lookup_count && is_answer(call, &call->lookups[i]); i++) {
 		const struct lookup *l = &call->lookups[i];
 

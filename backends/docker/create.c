@@ -81,7 +81,8 @@ static bool read_model(struct docker *d, struct backend_call *call, const struct
 			 image->status == 200);
 	st->image_id = jv_str(jv_get(&r.facts, "image"), "id", "");
 	st->image_by_id = jv_true(jv_get(&r.facts, "image"), "by_id");
-	return check_endpoints(call, r.networking) && docker_read_workload(&r);
+	return check_endpoints(call, r.networking) && docker_read_workload(&r) &&
+	       (!st->flavor->accepts || st->flavor->accepts(&r));
 }
 
 void docker_step_create(struct docker *d, struct backend_call *call)
@@ -479,6 +480,18 @@ static void write_pinned(struct backend_call *call, struct jv *doc)
 	jv_set(call->arena, doc, "Image", jv_string(docker_state(call)->image_pinned));
 }
 
+/* The name that was judged stays on the object; what it is made of is what was looked at. */
+static void write_image_id(struct backend_call *call, struct jv *doc)
+{
+	struct docker_state *st = docker_state(call);
+	struct jv *labels = (struct jv *)jv_get(doc, "Labels");
+	const char *given = jv_str(&st->body, "Image", "");
+
+	if (!st->image_by_id)
+		jv_set(call->arena, labels, GATE_LABEL_IMAGE, jv_string(given));
+	jv_set(call->arena, doc, "Image", jv_string(st->image_id));
+}
+
 /* What it is held against when it is judged again: see GATE_LABEL_ISOLATION. */
 static void write_judged(struct backend_call *call, struct jv *doc)
 {
@@ -543,11 +556,15 @@ struct jv docker_create_document(struct backend_call *call)
 	write_log_limits(call, &host);
 	if (st->image_pinned)
 		write_pinned(call, &doc);
+	if (st->flavor->image_by_id_only && *st->image_id)
+		write_image_id(call, &doc);
 	write_mounts(call, &host, &mounts);
 	write_binds(call, &host, &mounts);
 	if (mounts.count)
 		jv_set(call->arena, &host, "Mounts", mounts);
 	write_modes(call, &host);
+	if (st->flavor->finish)
+		st->flavor->finish(call, &doc, &host);
 	host = docker_in_order(call->arena, SCHEMA_HOST, &host);
 	jv_set(call->arena, &doc, "HostConfig", host);
 	write_endpoints(call, &doc);

@@ -6,11 +6,11 @@
 
 struct docker *docker_of(struct backend *be)
 {
-	assert(be->ops == &backend_docker);
+	assert(be->ops->close == docker_close); /* all that are made by docker_open_as() */
 	return (struct docker *)be;
 }
 
-static void docker_forget(struct backend *be)
+void docker_forget(struct backend *be)
 {
 	struct docker *d = docker_of(be);
 
@@ -19,25 +19,27 @@ static void docker_forget(struct backend *be)
 	d->info_arena = NULL;
 }
 
-static void docker_close(struct backend *be)
+void docker_close(struct backend *be)
 {
 	docker_forget(be);
 	free(docker_of(be)->compiled);
 	free(be);
 }
 
-static struct backend *docker_open(const struct backend_conf *conf, struct err *err)
+struct backend *docker_open_as(const struct docker_flavor *flavor, const struct backend_conf *conf,
+			       struct err *err)
 {
 	struct docker *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		goto no_memory;
-	d->base.ops = &backend_docker;
-	d->compiled = calloc(docker_route_count, sizeof(*d->compiled));
+	d->base.ops = flavor->ops;
+	d->flavor = flavor;
+	d->compiled = calloc(flavor->route_count, sizeof(*d->compiled));
 	if (!d->compiled)
 		goto no_memory;
-	for (size_t i = 0; i < docker_route_count; i++)
-		docker_compile(&d->compiled[i], &docker_routes[i]);
+	for (size_t i = 0; i < flavor->route_count; i++)
+		docker_compile(&d->compiled[i], &flavor->routes[i]);
 	return &d->base;
 no_memory:
 	free(d);
@@ -45,7 +47,12 @@ no_memory:
 	return NULL;
 }
 
-static enum step docker_step(struct backend *be, struct backend_call *call)
+static struct backend *docker_open(const struct backend_conf *conf, struct err *err)
+{
+	return docker_open_as(&docker_plain, conf, err);
+}
+
+enum step docker_step(struct backend *be, struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
 
@@ -61,14 +68,14 @@ static enum step docker_step(struct backend *be, struct backend_call *call)
 	return call->lookup_count ? STEP_LOOKUP : STEP_READY;
 }
 
-static const char *docker_created(const struct backend_call *call)
+const char *docker_created(const struct backend_call *call)
 {
 	const struct docker_state *st = docker_state(call);
 
 	return st && st->created ? st->created : "";
 }
 
-static void docker_refusal(const char *message, struct buf *ret_body, const char **ret_content_type)
+void docker_refusal(const char *message, struct buf *ret_body, const char **ret_content_type)
 {
 	buf_puts(ret_body, "{\"message\":");
 	jv_write_str(ret_body, span_of(message));
@@ -76,7 +83,7 @@ static void docker_refusal(const char *message, struct buf *ret_body, const char
 	*ret_content_type = "application/json";
 }
 
-static const char *docker_health_target(struct backend *be)
+const char *docker_health_target(struct backend *be)
 {
 	(void)be;
 	return "/containers/json?limit=1";

@@ -62,6 +62,8 @@ struct docker_query_key {
 };
 
 struct docker;
+struct docker_flavor;
+struct docker_reading;
 typedef void docker_step_fn(struct docker *d, struct backend_call *call);
 
 struct docker_route {
@@ -86,7 +88,49 @@ struct docker_compiled {
 };
 
 extern const struct docker_route docker_routes[];
-extern const size_t docker_route_count;
+
+/*
+ * What another service that speaks this API does otherwise: its adapter is this one but for
+ * what stands here.  NULL: nothing.
+ */
+struct docker_flavor {
+	const struct backend_ops *ops;
+	const struct docker_route *routes;
+	size_t route_count;
+
+	/* A path of a tree with versions of its own: 1 and cut, 0 if it is none, -1: refused. */
+	int (*take_version)(struct backend_call *call, const char **path);
+
+	/* Whether /version is such a service's; false: refused. */
+	bool (*is_it)(struct backend_call *call, const struct jv *version);
+
+	/* What the caller has asked for, beside what all services take.  False: refused. */
+	bool (*accepts)(struct docker_reading *r);
+
+	/* Where something is asked for; NULL: where all others have it. */
+	const char *(*target)(struct backend_call *call, const char *before, struct span name,
+			      const char *after);
+	const char *(*info_target)(struct backend_call *call);
+
+	/* Rewrites an answer as a Docker engine would have given it. */
+	void (*translate)(struct backend_call *call, struct lookup *answer);
+
+	/* The document that is sent, made of the judged one. */
+	void (*finish)(struct backend_call *call, struct jv *config, struct jv *host);
+
+	/* Of what was made: the fields of HostConfig that compare() looks at itself, and it. */
+	const char *compares;
+	void (*compare)(struct backend_call *call, const struct jv *sent, const struct jv *host,
+			const struct jv *doc);
+
+	const char *running;    /* the states of a container that runs, as a JSON array */
+	bool runtime_is_fixed;  /* it does not read which runtime a request names */
+	bool origin_is_hidden;  /* it writes digests for every name of an image, whoever gave it */
+	bool image_by_id_only;  /* names may mean different images to it: ids are sent */
+	bool no_policy_changes; /* it cannot change the restart policy of what it has made */
+};
+
+extern const struct docker_flavor docker_plain;
 
 void docker_compile(struct docker_compiled *ret, const struct docker_route *from);
 int docker_route_call(struct backend *be, struct backend_call *call);
@@ -104,6 +148,7 @@ struct docker_runtime {
 struct docker_info {
 	bool known;
 	const char *default_runtime;
+	const char *runtime_alias; /* what containers show in place of that; "" if they show it */
 	struct docker_runtime runtimes[DOCKER_RUNTIMES_MAX];
 	size_t runtime_count;
 	bool cgroup_v1;
@@ -128,7 +173,8 @@ struct docker_space {
 
 struct docker {
 	struct backend base;
-	struct docker_compiled *compiled; /* one for each of docker_routes */
+	const struct docker_flavor *flavor;
+	struct docker_compiled *compiled; /* one for each of its routes */
 
 	bool has_version;
 	uint64_t version_at_ms;
@@ -143,6 +189,14 @@ struct docker {
 };
 
 struct docker *docker_of(struct backend *be);
+struct backend *docker_open_as(const struct docker_flavor *flavor, const struct backend_conf *conf,
+			       struct err *err);
+void docker_close(struct backend *be);
+void docker_forget(struct backend *be);
+enum step docker_step(struct backend *be, struct backend_call *call);
+const char *docker_created(const struct backend_call *call);
+void docker_refusal(const char *message, struct buf *ret_body, const char **ret_content_type);
+const char *docker_health_target(struct backend *be);
 extern const struct fact_name docker_fact_names[];
 
 /* --- one call --- */
@@ -162,12 +216,14 @@ struct docker_answer {
 };
 
 struct docker_state {
+	const struct docker_flavor *flavor;
 	const struct docker_route *route;
 	const struct docker_compiled *compiled;
 	int asked_minor;    /* the version the caller speaks */
 	int minor;          /* the version that is spoken to the engine */
 	struct span name;   /* what {id} or {name*} stood for */
 	const char *target; /* what stands there in the request that is sent */
+	const char *prefix; /* before the path that is sent, for a tree with versions of its own */
 	bool sealed;        /* no more lookups: what is not answered is unknown */
 	bool parsed;        /* body holds the checked document */
 	bool echoed;        /* the request's body says what its query says, and is not sent */
@@ -251,6 +307,9 @@ const struct docker_info *docker_know(struct docker *d, struct backend_call *cal
 void docker_read_info(struct arena *a, const struct jv *doc, struct docker_info *ret);
 void docker_read_runtime(struct arena *a, const char *name, const struct jv *doc,
 			 struct docker_runtime *ret);
+
+/* Rewrites the answers of lookups that are read where they stand: see docker_flavor. */
+void docker_translate(struct backend_call *call);
 
 /* "/v1.41/containers/<encoded>/json" */
 const char *docker_target(struct backend_call *call, const char *before, struct span name,
@@ -530,6 +589,10 @@ void docker_fact(struct docker_reading *r, const char *path, struct jv value);
 struct jv *docker_fact_list(struct docker_reading *r, const char *path);
 
 /* True if user is root in any spelling; *ret_known: false for a name of which it is not known. */
+/* Its name and value: "seccomp=unconfined", "label:disable", "no-new-privileges". */
+void docker_split_option(struct span option, struct span *ret_name, struct span *ret_value);
+bool docker_option_is_yes(struct span value); /* of no-new-privileges */
+
 bool docker_user_is_root(struct span user, bool *ret_known);
 
 struct docker_proc_path {

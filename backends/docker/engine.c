@@ -84,6 +84,11 @@ const char *docker_target(struct backend_call *call, const char *before, struct 
 			  const char *after)
 {
 	const char *also = strcmp(before, "/images/") == 0 ? "/:@" : "";
+	const struct docker_flavor *f = docker_state(call)->flavor;
+	const char *other = f->target ? f->target(call, before, name, after) : NULL;
+
+	if (other)
+		return other;
 
 	return docker_text(call, "/v1.%d%s%s%s", docker_state(call)->minor, before,
 			   docker_encoded(call, name, also), after);
@@ -171,10 +176,20 @@ const struct lookup *docker_ask_anew(struct backend_call *call, const struct loo
 	return NULL;
 }
 
+void docker_translate(struct backend_call *call)
+{
+	const struct docker_flavor *f = docker_state(call)->flavor;
+
+	for (size_t i = 0; f->translate && i < call->lookup_count; i++)
+		if (call->lookups[i].answered && call->lookups[i].status == 200)
+			f->translate(call, &call->lookups[i]);
+}
+
 void docker_harvest(struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
 
+	docker_translate(call);
 	for (size_t i = 0; i < call->lookup_count; i++) {
 		struct docker_answer *a;
 
@@ -219,6 +234,8 @@ static int common_minor(struct backend_call *call, const struct lookup *answer)
 		docker_refuse(call, REASON_engine_reply, "ApiVersion", text);
 		return -1;
 	}
+	if (!docker_state(call)->flavor->is_it(call, &answer->body))
+		return -1;
 	if (api_minor(least) > DOCKER_MINOR_MAX) {
 		docker_refuse(call, REASON_engine_reply, "MinAPIVersion", least)->text =
 			"the engine speaks only API versions that are newer than the gate's";
@@ -286,6 +303,7 @@ void docker_read_info(struct arena *a, const struct jv *doc, struct docker_info 
 
 	*ret = (struct docker_info){.known = doc->kind == JV_OBJECT};
 	ret->default_runtime = kept(a, doc, "DefaultRuntime");
+	ret->runtime_alias = kept(a, doc, "RuntimeAlias");
 	ret->logging_driver = kept(a, doc, "LoggingDriver");
 	ret->cpus = jv_num(doc, "NCPU", 0);
 	ret->cgroup_v1 = strcmp(jv_str(doc, "CgroupVersion", ""), "1") == 0;
@@ -311,6 +329,7 @@ static void copy_info(struct arena *a, const struct docker_info *from, struct do
 	*to = *from;
 #define KEEP(s) (s) = arena_strndup(a, (s), strlen(s))
 	KEEP(to->default_runtime);
+	KEEP(to->runtime_alias);
 	KEEP(to->logging_driver);
 	for (size_t i = 0; i < to->runtime_count; i++) {
 		struct docker_runtime *rt = &to->runtimes[i];
@@ -342,6 +361,14 @@ static void cache_info(struct docker *d, const struct backend_call *call, const 
 	d->info_arena = NULL;
 }
 
+static const char *info_target(struct backend_call *call)
+{
+	const struct docker_state *st = docker_state(call);
+
+	return st->flavor->info_target ? st->flavor->info_target(call)
+				       : docker_text(call, "/v1.%d/info", st->minor);
+}
+
 const struct docker_info *docker_know(struct docker *d, struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
@@ -351,8 +378,7 @@ const struct docker_info *docker_know(struct docker *d, struct backend_call *cal
 
 	if (st->info)
 		return st->info;
-	answer = fresh ? NULL
-		       : docker_ask(call, docker_text(call, "/v1.%d/info", st->minor), "info", "");
+	answer = fresh ? NULL : docker_ask(call, info_target(call), "info", "");
 	if (!fresh && !answer)
 		return NULL;
 	if (answer && answer->status && answer->status != 200) {

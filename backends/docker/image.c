@@ -78,7 +78,7 @@ static void say_origin(struct docker_reading *r, const struct jv *doc)
 	const struct jv *list = jv_get(doc, "RepoDigests");
 	struct jv digests = jv_array();
 
-	if (!tells_origin(doc))
+	if (!tells_origin(doc) || docker_state(r->call)->flavor->origin_is_hidden)
 		return;
 	for (size_t i = 0; list && i < list->count; i++) {
 		struct docker_reference ref = docker_reference(r->call->arena, list->items[i].str);

@@ -139,8 +139,10 @@ static void say_service(struct docker_reading *r)
 
 void docker_read_isolation(struct docker_reading *r)
 {
-	const char *given = jv_str(r->host, "Runtime", "");
-	const char *name = *given ? given : r->info->default_runtime;
+	bool fixed = docker_state(r->call)->flavor->runtime_is_fixed && !r->made;
+	const char *given = fixed ? "" : jv_str(r->host, "Runtime", "");
+	bool shown_otherwise = *given && strcmp(given, r->info->runtime_alias) == 0;
+	const char *name = *given && !shown_otherwise ? given : r->info->default_runtime;
 	const struct docker_runtime *rt = find_runtime(r->info, name);
 
 	docker_fact(r, "isolation.runtime_given", jv_bool(*given != '\0'));

@@ -10,6 +10,7 @@ struct comparing {
 	const struct docker_state *st;
 	const struct jv *sent;          /* HostConfig */
 	const struct jv *config, *host; /* of what was made */
+	const char *others;             /* fields that the flavor compares */
 };
 
 static const char *text_of(struct backend_call *call, const struct jv *v)
@@ -75,13 +76,19 @@ static bool in_words(const char *words, const char *word)
 	return false;
 }
 
+/* Some services show a field in a way of their own: see docker_flavor. */
+static bool is_of_flavor(const struct comparing *c, const char *key)
+{
+	return *c->others && in_words(c->others, key);
+}
+
 /* What the engine may write where nothing was asked for. */
 static void compare_word(const struct comparing *c, const char *key, const char *defaults)
 {
 	const char *sent = jv_str(c->sent, key, ""), *made = jv_str(c->host, key, "");
 	bool fine = *sent ? strcmp(sent, made) == 0 : in_words(defaults, made);
 
-	if (!fine)
+	if (!fine && !is_of_flavor(c, key))
 		differs(c->call, docker_text(c->call, "HostConfig.%s", key), made,
 			*sent ? sent : "the default");
 }
@@ -90,7 +97,7 @@ static void compare_same(const struct comparing *c, const char *key)
 {
 	const struct jv *sent = jv_get(c->sent, key), *made = jv_get(c->host, key);
 
-	if (!alike(sent, made))
+	if (!is_of_flavor(c, key) && !alike(sent, made))
 		differs(c->call, docker_text(c->call, "HostConfig.%s", key), text_of(c->call, made),
 			text_of(c->call, sent));
 }
@@ -100,7 +107,7 @@ static void compare_limit(const struct comparing *c, const char *key)
 {
 	int64_t sent = jv_num(c->sent, key, 0), made = jv_num(c->host, key, 0);
 
-	if ((sent > 0 || made > 0) && sent != made)
+	if ((sent > 0 || made > 0) && sent != made && !is_of_flavor(c, key))
 		differs(c->call, docker_text(c->call, "HostConfig.%s", key),
 			docker_text(c->call, "%lld", (long long)made),
 			docker_text(c->call, "%lld", (long long)sent));
@@ -157,6 +164,8 @@ static void compare_set(const struct comparing *c, const char *key)
 {
 	const struct jv *sent = jv_get(c->sent, key), *made = jv_get(c->host, key);
 
+	if (is_of_flavor(c, key))
+		return;
 	if (!within(c, key, sent, made) || !within(c, key, made, sent))
 		differs(c->call, docker_text(c->call, "HostConfig.%s", key), text_of(c->call, made),
 			text_of(c->call, sent));
@@ -313,7 +322,8 @@ static void compare(struct backend_call *call, const struct jv *doc)
 			      .st = st,
 			      .sent = sent ? sent : &nothing,
 			      .config = jv_get(doc, "Config"),
-			      .host = jv_get(doc, "HostConfig")};
+			      .host = jv_get(doc, "HostConfig"),
+			      .others = st->flavor->compares ? st->flavor->compares : ""};
 
 	if (!c.config || c.config->kind != JV_OBJECT || !c.host || c.host->kind != JV_OBJECT ||
 	    !mounts || mounts->kind != JV_ARRAY ||
@@ -325,6 +335,8 @@ static void compare(struct backend_call *call, const struct jv *doc)
 	compare_config(&c, doc);
 	compare_host(&c);
 	compare_mounts(&c, mounts);
+	if (st->flavor->compare)
+		st->flavor->compare(call, c.sent, c.host, doc);
 }
 
 /* --- check --- */

@@ -119,7 +119,7 @@ static void read_capabilities(struct docker_reading *r)
 /* --- security options --- */
 
 /* As the engine takes it apart: '=' before ':', else a bare word. */
-static void split_option(struct span option, struct span *ret_name, struct span *ret_value)
+void docker_split_option(struct span option, struct span *ret_name, struct span *ret_value)
 {
 	struct span rest = option;
 
@@ -132,7 +132,7 @@ static void split_option(struct span option, struct span *ret_name, struct span 
 	*ret_value = rest;
 }
 
-static bool is_yes(struct span v)
+bool docker_option_is_yes(struct span v)
 {
 	static const char *const yes[] = {"", "1", "t", "T", "true", "True", "TRUE"};
 
@@ -164,10 +164,10 @@ static void read_option(struct docker_reading *r, size_t i, struct span option)
 	struct span name, value;
 	struct jv *entry;
 
-	split_option(option, &name, &value);
+	docker_split_option(option, &name, &value);
 	if (span_is(name, "no-new-privileges")) {
-		docker_fact(r, "no_new_privileges", jv_bool(is_yes(value)));
-		if (is_yes(value))
+		docker_fact(r, "no_new_privileges", jv_bool(docker_option_is_yes(value)));
+		if (docker_option_is_yes(value))
 			return;
 	}
 	entry = jv_push(r->call->arena, docker_fact_list(r, "security"), jv_object());

@@ -9,7 +9,9 @@ static void write_path(const struct backend_call *call, struct buf *out)
 	const struct docker_state *st = docker_state(call);
 	const char *pattern = st->route->pattern, *open = strchr(pattern, '{');
 
-	if (st->minor)
+	if (st->prefix)
+		buf_puts(out, st->prefix);
+	else if (st->minor)
 		buf_printf(out, "/v1.%d", st->minor);
 	if (!open) {
 		buf_puts(out, pattern);

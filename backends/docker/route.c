@@ -1,4 +1,5 @@
 #include "backends/docker/docker_priv.h"
+#include "backends/list_priv.h"
 
 #include <string.h>
 
@@ -16,7 +17,30 @@ const struct docker_route docker_routes[] = {
 #undef CLOSED
 #undef ROUTE
 };
-const size_t docker_route_count = sizeof(docker_routes) / sizeof(*docker_routes);
+
+/* Podman's compatible tree answers alike; its own adapter knows what it does otherwise. */
+static bool is_docker(struct backend_call *call, const struct jv *version)
+{
+	const struct jv *parts = jv_get(version, "Components");
+
+	for (size_t i = 0; parts && parts->kind == JV_ARRAY && i < parts->count; i++)
+		if (strcmp(jv_str(&parts->items[i], "Name", ""), "Podman Engine") == 0) {
+			docker_refuse(call, REASON_engine_reply, "Components", "Podman Engine")
+				->text = "the service is Podman, which does other things than "
+					 "Docker with some requests: the operator must write "
+					 "kind = \"podman\" for this backend";
+			return false;
+		}
+	return true;
+}
+
+const struct docker_flavor docker_plain = {
+	.ops = &backend_docker,
+	.routes = docker_routes,
+	.route_count = sizeof(docker_routes) / sizeof(*docker_routes),
+	.is_it = is_docker,
+	.running = "[\"running\",\"paused\",\"restarting\"]",
+};
 
 #define JSON_TYPES "application/json"
 /* The docker client says text/plain, docker-py nothing; a form would be read by the engine. */
@@ -79,9 +103,13 @@ static int take_version(struct backend_call *call, struct docker_state *st, cons
 	struct span head = first_segment(*path);
 	const char *rest = head.at + head.len;
 	struct span next = *rest ? first_segment(rest) : (struct span){"", 0};
-	int minor;
+	int minor, taken = 0;
 
 	st->asked_minor = DOCKER_MINOR_MAX;
+	if (st->flavor->take_version)
+		taken = st->flavor->take_version(call, path);
+	if (taken)
+		return taken < 0 ? -1 : 0;
 	if (span_is(head, "libpod") || (looks_like_version(head) && span_is(next, "libpod"))) {
 		call->op = OP_LIBPOD;
 		docker_refuse(call, REASON_libpod, "path", *path);
@@ -164,8 +192,8 @@ static const struct docker_route *find(const struct docker *d, struct backend_ca
 	struct span head = first_segment(path), name = {"", 0};
 	bool other_method = false;
 
-	for (size_t i = 0; i < docker_route_count; i++) {
-		const struct docker_route *row = &docker_routes[i];
+	for (size_t i = 0; i < d->flavor->route_count; i++) {
+		const struct docker_route *row = &d->flavor->routes[i];
 
 		if (!span_eq(d->compiled[i].head, head) || !matches(row->pattern, path, &name))
 			continue;
@@ -382,6 +410,7 @@ int docker_route_call(struct backend *be, struct backend_call *call)
 		docker_refuse(call, REASON_no_memory, NULL, NULL);
 		return -1;
 	}
+	st->flavor = d->flavor;
 	if (!is_method(call->req->method)) {
 		docker_refuse(call, REASON_method, "method", call->req->method);
 		return -1;

@@ -8,9 +8,13 @@
 const char *docker_given_image(const struct docker_reading *r)
 {
 	const char *given = jv_str(r->config, "Image", "");
-	const char *judged = jv_str(jv_get(r->config, "Labels"), GATE_LABEL_IMAGE, "");
+	const struct jv *labels = jv_get(r->config, "Labels");
+	const char *judged = jv_str(labels, GATE_LABEL_IMAGE, "");
 	struct span rest = span_of(given), name;
 
+	/* Where ids are sent, what is shown is any name of the image. */
+	if (docker_state(r->call)->flavor->image_by_id_only)
+		return *judged && *jv_str(labels, GATE_LABEL_OWNER, "") ? judged : given;
 	return *judged && span_cut(&rest, '@', &name) && span_is(name, judged) ? judged : given;
 }
 

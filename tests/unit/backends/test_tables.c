@@ -159,7 +159,7 @@ static void agrees_with_the_documents(void **state)
 	size_t count = read_documented(a, list), undocumented = 0;
 
 	(void)state;
-	for (size_t i = 0; i < docker_route_count; i++) {
+	for (size_t i = 0; i < docker_plain.route_count; i++) {
 		const struct docker_route *route = &docker_routes[i];
 		const char *path = nameless(a, route->pattern);
 		struct documented *found = NULL;

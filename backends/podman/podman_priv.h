@@ -1,0 +1,36 @@
+/*
+ * podman_priv.h - the Podman adapter, for its own files and their tests.
+ *
+ * Podman serves two trees: one that answers as a Docker engine does (compat.def), and
+ * its own (libpod.def).  This adapter is Docker's but for what a docker_flavor says:
+ *
+ *	podman.c      the table of functions; versions of paths; where things are asked for
+ *	translate.c   what the service says of itself and of containers, as Docker's engine would
+ *	accepts.c     what a request may not ask for here, beside what no engine grants
+ *	made.c        what is sent, and what was made beside it
+ *
+ * What runs a container is no choice of a request: the service starts all with its own
+ * runtime.  So the level is that runtime's, by the program that the service reports, and after a
+ * create, and before each start, the container's own (OCIRuntime) must be that one.
+ */
+#ifndef BACKENDS_PODMAN_PODMAN_PRIV_H
+#define BACKENDS_PODMAN_PODMAN_PRIV_H
+
+#include "backends/docker/docker_priv.h"
+
+#define PODMAN_PREFIX "/v4.0.0" /* of the libpod tree: the oldest form that all serve */
+
+extern const struct docker_flavor podman_flavor;
+
+/* translate.c */
+void podman_translate(struct backend_call *call, struct lookup *answer);
+
+/* accepts.c */
+bool podman_accepts(struct docker_reading *r);
+
+/* made.c */
+void podman_finish(struct backend_call *call, struct jv *config, struct jv *host);
+void podman_compare(struct backend_call *call, const struct jv *sent, const struct jv *host,
+		    const struct jv *doc);
+
+#endif
