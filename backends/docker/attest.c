@@ -216,7 +216,7 @@ static enum isolation weigh(const struct docker_attesting *at, struct jv flags)
 	for (size_t i = 0; i < seen.is.line_count; i++) {
 		const struct isolation_line *low = &seen.is.lines[i];
 
-		if (low->unknown)
+		if (low->unknown && !docker_state(at->call)->flavor->args_are_hidden)
 			docker_not_seen(at, docker_text(at->call, "flag --%s", low->field));
 		else if (low->alone < level)
 			level = low->alone;
@@ -312,6 +312,13 @@ static void begin(struct backend_call *call, const char *by, const char *state)
 	jv_set(call->arena, &call->attestation, "state", jv_string(state));
 }
 
+/* Of a service that does not show a sandbox's arguments, only what was seen holds so well. */
+static bool must_be_seen(const struct backend_call *call)
+{
+	return call->wants_attested ||
+	       (docker_state(call)->flavor->args_are_hidden && call->minimum > ISOLATION_PROCESS);
+}
+
 /* Nothing was seen at all. */
 static enum step unseen(struct backend_call *call, const char *why)
 {
@@ -321,7 +328,7 @@ static enum step unseen(struct backend_call *call, const char *why)
 	begin(call, "nobody", "unknown");
 	docker_not_seen(&at, why);
 	docker_attest_mounts(&at);
-	if (call->wants_attested && !call->refused.count)
+	if (must_be_seen(call) && !call->refused.count)
 		docker_refuse(call, REASON_attestation_failed, "", "")->text = why;
 	return call->refused.count ? STEP_REFUSED : STEP_READY;
 }

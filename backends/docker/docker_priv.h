@@ -125,6 +125,7 @@ struct docker_flavor {
 
 	const char *running;    /* the states of a container that runs, as a JSON array */
 	bool runtime_is_fixed;  /* it does not read which runtime a request names */
+	bool args_are_hidden;   /* ... nor shows its arguments: those of what runs are judged */
 	bool origin_is_hidden;  /* it writes digests for every name of an image, whoever gave it */
 	bool image_by_id_only;  /* names may mean different images to it: ids are sent */
 	bool no_policy_changes; /* it cannot change the restart policy of what it has made */

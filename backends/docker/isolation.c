@@ -58,6 +58,7 @@ void docker_read_runtime(struct arena *a, const char *name, const struct jv *doc
 	const char *said = *path ? path : type;
 
 	take_args(a, jv_get(doc, "runtimeArgs"), &facts);
+	facts.args_known = facts.args_known && !jv_true(doc, "argsHidden");
 	take_options(a, jv_get(doc, "options"), &facts);
 	*ret = (struct docker_runtime){.name = name};
 	isolation_weigh(a, &facts, &ret->is);

@@ -24,6 +24,7 @@ extern const struct docker_flavor podman_flavor;
 
 /* translate.c */
 void podman_translate(struct backend_call *call, struct lookup *answer);
+void podman_isolation(const struct jv *doc, struct arena *a, struct isolation_service *ret);
 
 /* accepts.c */
 bool podman_accepts(struct docker_reading *r);

@@ -36,11 +36,11 @@ static struct jv without(struct backend_call *call, const struct jv *from, const
 
 /* --- the service --- */
 
-static void add_option(struct backend_call *call, struct jv *list, const struct jv *security,
-		       const char *key, const char *option)
+static void add_option(struct arena *a, struct jv *list, const struct jv *security, const char *key,
+		       const char *option)
 {
 	if (jv_true(security, key))
-		jv_push(call->arena, list, jv_string(option));
+		jv_push(a, list, jv_string(option));
 }
 
 static const char *short_name(const char *name)
@@ -50,8 +50,11 @@ static const char *short_name(const char *name)
 	return slash ? slash + 1 : name;
 }
 
-/* Without a runtime in it nothing is known of the service. */
-static void read_service(struct backend_call *call, struct jv *doc)
+/*
+ * Without a runtime in it nothing is known of the service.  It does not show that one's arguments:
+ * where its processes can be seen, attest.c weighs those of each sandbox that was started.
+ */
+static void read_service(struct arena *a, bool hidden, struct jv *doc)
 {
 	const struct jv host = object_of(jv_get(doc, "host"));
 	const struct jv *runtime = jv_get(&host, "ociRuntime"),
@@ -60,23 +63,32 @@ static void read_service(struct backend_call *call, struct jv *doc)
 	const char *driver = jv_str(&host, "logDriver", "");
 	struct jv info = jv_object(), runtimes = jv_object(), one = jv_object(), list = jv_array();
 
-	jv_set(call->arena, &one, "path", jv_string(path));
+	jv_set(a, &one, "path", jv_string(path));
+	jv_set(a, &one, "argsHidden", jv_bool(hidden));
 	if (*name)
-		jv_set(call->arena, &runtimes, short_name(name), one);
-	add_option(call, &list, security, "seccompEnabled", "name=seccomp,profile=default");
-	add_option(call, &list, security, "apparmorEnabled", "name=apparmor");
-	add_option(call, &list, security, "rootless", "name=rootless");
-	jv_set(call->arena, &info, "Runtimes", runtimes);
-	jv_set(call->arena, &info, "DefaultRuntime", jv_string(short_name(name)));
-	jv_set(call->arena, &info, "RuntimeAlias",
+		jv_set(a, &runtimes, short_name(name), one);
+	add_option(a, &list, security, "seccompEnabled", "name=seccomp,profile=default");
+	add_option(a, &list, security, "apparmorEnabled", "name=apparmor");
+	add_option(a, &list, security, "rootless", "name=rootless");
+	jv_set(a, &info, "Runtimes", runtimes);
+	jv_set(a, &info, "DefaultRuntime", jv_string(short_name(name)));
+	jv_set(a, &info, "RuntimeAlias",
 	       jv_string(strcmp(name, short_name(name)) != 0 ? name : ""));
-	jv_set(call->arena, &info, "SecurityOptions", list);
-	jv_set(call->arena, &info, "LoggingDriver",
+	jv_set(a, &info, "SecurityOptions", list);
+	jv_set(a, &info, "LoggingDriver",
 	       jv_string(strcmp(driver, "k8s-file") == 0 ? "json-file" : driver));
-	jv_set(call->arena, &info, "NCPU", jv_int(jv_num(&host, "cpus", 0)));
-	jv_set(call->arena, &info, "CgroupVersion",
+	jv_set(a, &info, "NCPU", jv_int(jv_num(&host, "cpus", 0)));
+	jv_set(a, &info, "CgroupVersion",
 	       jv_string(strcmp(jv_str(&host, "cgroupVersion", ""), "v1") == 0 ? "1" : "2"));
 	*doc = info;
+}
+
+void podman_isolation(const struct jv *doc, struct arena *a, struct isolation_service *ret)
+{
+	struct jv info = *doc;
+
+	read_service(a, false, &info);
+	docker_isolation(&info, a, ret);
 }
 
 /* --- a container: capabilities --- */
@@ -445,7 +457,7 @@ void podman_translate(struct backend_call *call, struct lookup *answer)
 	if (doc->kind != JV_OBJECT)
 		return;
 	if (strcmp(answer->table, "info") == 0)
-		read_service(call, doc);
+		read_service(call->arena, !call->sees_processes && !call->offline, doc);
 	else if (strcmp(answer->table, "containers") == 0)
 		read_container(call, doc);
 	else if (strcmp(answer->table, "images") == 0)
