@@ -1,6 +1,7 @@
 #include "gate/command.h"
 
 #include "gate/base/jv.h"
+#include "gate/keeper/box.h"
 #include "gate/passed.h"
 
 #include <fcntl.h>
@@ -25,6 +26,8 @@ int main(int argc, char **argv)
 	struct args args;
 	int words = 0;
 
+	if (argc >= 2 && strcmp(argv[1], BOX_LAUNCH_VERB) == 0)
+		return box_launcher_main(argc - 2, argv + 2);
 	hold_standard_descriptors();
 	jv_init();
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
