@@ -13,8 +13,10 @@ static const struct {
 	const char *name;
 	int (*run)(char **words);
 } verbs[] = {
-	{"idle", verb_idle},
-	{"run", verb_run},
+	{"idle", verb_idle},     {"run", verb_run},         {"get", verb_get},
+	{"put", verb_put},       {"list", verb_list},       {"stat", verb_stat},
+	{"remove", verb_remove}, {"mkdir", verb_mkdir},     {"tar", verb_tar},
+	{"untar", verb_untar},   {"connect", verb_connect},
 };
 
 int main(int argc, char **argv)
