@@ -170,8 +170,11 @@ static void on_record(struct auditor *a, size_t index, struct wire_head head, st
 		    may_send(conn, peek.type, head.flags);
 
 	if (good) {
-		body = erasable_take(&a->erasable, body);
-		good = record_peek(body, &peek);
+		struct span kept = erasable_take(&a->erasable, body);
+
+		if (kept.at != body.at) /* what was read of it points into it */
+			good = record_peek(kept, &peek);
+		body = kept;
 	}
 	if (!good)
 		a->refused++;

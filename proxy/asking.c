@@ -340,7 +340,7 @@ bool asking_begin(struct exchange *x)
 		break;
 	case ASKED_LOCKED:
 		a->rounds--;
-		if (tables_wait(x, exchange_judge))
+		if (tables_wait(x, exchange_ask_person)) /* the rules have said what they say */
 			return true;
 		say_first(x, REASON_approvals_full, "");
 		break;
@@ -375,6 +375,7 @@ void asking_tick(struct exchange *x, uint64_t now_ms)
 	case APPROVAL_GONE: /* another one took what was granted, or nobody said anything for long
 			     */
 		leave(x, false);
+		x->quota_rounds = 0;
 		exchange_again(x);
 		break;
 	}

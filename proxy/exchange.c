@@ -188,6 +188,7 @@ void exchange_destroy(struct exchange *x)
 
 	stop_looking(x);
 	forget_receipt(x);
+	turns_leave(x);
 	quota_let_go(x);
 	asking_withdraw(x);
 	asking_let_go(x);

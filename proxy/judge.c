@@ -53,6 +53,7 @@ static void deny(struct exchange *x)
 	struct record r;
 
 	x->permitted = false;
+	turns_leave(x);
 	quota_let_go(x);
 	asking_let_go(x);
 	if (x->worker->check) {
@@ -170,7 +171,7 @@ static int harden(struct exchange *x)
 	x->hardened = true;
 	rc = engine_harden(x->worker->rules, x->profile, &x->facts, x->arena, d->changes,
 			   &d->change_count, &err);
-	turns_took(x, clock_thread_ns() - began_ns);
+	turns_took(x, clock_thread_ns() - began_ns, rc < 0 && err.kind == ERR_LIMIT);
 	if (rc == 0 &&
 	    (!d->change_count || x->service->ops->apply(x->service->backend, &x->call, d->changes,
 							d->change_count, &err) == 0)) {
@@ -366,6 +367,11 @@ static int remember(struct exchange *x)
 	return -1;
 }
 
+static bool is_limited(const struct decision *d)
+{
+	return d->violations.count && d->violations.list[0].reason == REASON_rule_limit;
+}
+
 void exchange_judge(struct exchange *x)
 {
 	struct judgement j = {.engine = x->worker->rules,
@@ -400,12 +406,10 @@ void exchange_judge(struct exchange *x)
 	j.override = override_of(x->worker, x->profile, x->arena);
 	began_ns = clock_thread_ns();
 	x->permitted = decide(&j, x->arena, &x->decision);
-	turns_took(x, clock_thread_ns() - began_ns);
+	turns_took(x, clock_thread_ns() - began_ns, is_limited(&x->decision));
 	judge_name_fields(x);
-	if (!x->permitted && asking_begin(x))
-		return;
 	if (!x->permitted) {
-		deny(x);
+		exchange_ask_person(x);
 	} else if (x->worker->check) {
 		check_print(x);
 		x->permitted = false;
@@ -416,16 +420,34 @@ void exchange_judge(struct exchange *x)
 		x->permitted = false;
 		*violations_add(&x->call.refused, x->call.instead.reason) = x->call.instead;
 		exchange_deny(x);
-	} else if (remember(x) == 0 && quota_take(x) && take_rates(x) == 0) {
-		record_and_forward(x);
+	} else if (remember(x) == 0) {
+		exchange_let_pass(x);
 	}
 }
 
-void exchange_take_turn(struct exchange *x)
+void exchange_ask_person(struct exchange *x)
 {
-	bool judged = profile_grant(x->profile, x->call.op) == GRANT_JUDGE;
+	if (!asking_begin(x))
+		deny(x);
+}
 
-	if (judged && turns_wait(x))
+void exchange_let_pass(struct exchange *x)
+{
+	x->permitted = true;
+	if (quota_take(x) && take_rates(x) == 0)
+		record_and_forward(x);
+}
+
+void exchange_judge_in_turn(struct exchange *x)
+{
+	if (profile_grant(x->profile, x->call.op) != GRANT_JUDGE || !turns_wait(x))
+		exchange_judge(x);
+}
+
+/* All is known; what the caller has in sum is counted, and then it is judged. */
+static void take_turn(struct exchange *x)
+{
+	if (profile_grant(x->profile, x->call.op) == GRANT_JUDGE && turns_wait(x))
 		return;
 	if (!quota_counts(x))
 		exchange_judge(x);
@@ -450,7 +472,7 @@ void exchange_advance(struct exchange *x)
 		lookup_start(x);
 		break;
 	case STEP_READY:
-		exchange_take_turn(x);
+		take_turn(x);
 		break;
 	}
 }

@@ -24,7 +24,7 @@
 
 struct quota_state {
 	bool counting;
-	int rounds, steps;
+	int steps;
 	unsigned kinds; /* bits 1 << enum quota: those that the profile limits and this concerns */
 	uint64_t key, since_ns;
 	struct quota_thing *shown;
@@ -121,7 +121,7 @@ static void begin(struct exchange *x)
 			also_look_at(x, id);
 	}
 	q->steps = 0;
-	q->rounds++;
+	x->quota_rounds++;
 	q->counting = true;
 	q->since_ns = clock_boot_ns();
 	quota_go_on(x);
@@ -176,7 +176,7 @@ void quota_go_on(struct exchange *x)
 		break;
 	case STEP_READY:
 		q->counting = false;
-		exchange_judge(x);
+		exchange_judge_in_turn(x); /* others of its caller may have been judged meanwhile */
 		break;
 	}
 }
@@ -311,7 +311,7 @@ static struct quota_count count_of(const struct exchange *x, size_t skip)
 		.asked = q->asked + skip,
 		.asked_count = q->asked_count - skip,
 		.limits = profile_quota(x->profile),
-		.last = q->rounds >= ROUNDS_MAX,
+		.last = x->quota_rounds >= ROUNDS_MAX,
 	};
 }
 
@@ -475,7 +475,7 @@ bool quota_look(struct exchange *x)
 		begin(x);
 		return false;
 	case QUOTA_LOCKED:
-		once_more(x, exchange_judge);
+		once_more(x, exchange_judge_in_turn);
 		return false;
 	case QUOTA_BUSY:
 		busy(x);
@@ -510,7 +510,7 @@ bool quota_take(struct exchange *x)
 			begin(x);
 		return false;
 	case QUOTA_LOCKED:
-		once_more(x, exchange_judge);
+		once_more(x, exchange_let_pass);
 		return false;
 	case QUOTA_BUSY:
 		break;

@@ -52,24 +52,6 @@ static void merge(struct quota_use *to, const struct quota_use *now)
 	to->at = now->at;
 }
 
-void quota_uses_note(struct quota_uses *u, const struct quota_use *now)
-{
-	size_t i;
-	uint64_t turn;
-
-	if (!shared_lock(&u->lock, 0))
-		return; /* the next count says it */
-	i = place_for(u, now);
-	turn = atomic_load(&u->rows[i].turn) & ~UINT64_C(1);
-	atomic_store(&u->rows[i].turn, turn + 1);
-	atomic_thread_fence(memory_order_seq_cst);
-	merge(&u->rows[i].use, now);
-	atomic_store(&u->rows[i].turn, turn + 2);
-	shared_unlock(&u->lock);
-}
-
-/* --- reading --- */
-
 /* False: there is none, or it is being written all the time, or its writer died. */
 static bool read_row(const struct quota_uses *u, size_t i, struct quota_use *ret)
 {
@@ -92,6 +74,48 @@ static bool read_row(const struct quota_uses *u, size_t i, struct quota_use *ret
 			ret->known &= ~(1u << q);
 	return true;
 }
+
+static bool says_the_same(const struct quota_use *there, const struct quota_use *now)
+{
+	if (there->at != now->at || (now->known & ~there->known))
+		return false;
+	for (int q = 0; q < QUOTA_COUNT; q++)
+		if ((now->known & 1u << q) && there->used[q] != now->used[q])
+			return false;
+	return memcmp(there->limits, now->limits, sizeof(now->limits)) == 0;
+}
+
+/* Within a second nothing is new but other numbers: that is seen without the lock. */
+static bool is_noted(const struct quota_uses *u, const struct quota_use *now)
+{
+	struct quota_use there;
+
+	for (size_t i = 0; i < QUOTA_USES && atomic_load(&u->rows[i].turn); i++)
+		if (is_same(&u->rows[i].use, now))
+			return read_row(u, i, &there) && is_same(&there, now) &&
+			       says_the_same(&there, now);
+	return false;
+}
+
+void quota_uses_note(struct quota_uses *u, const struct quota_use *now)
+{
+	size_t i;
+	uint64_t turn;
+
+	if (is_noted(u, now))
+		return;
+	if (!shared_lock(&u->lock, 0))
+		return; /* the next count says it */
+	i = place_for(u, now);
+	turn = atomic_load(&u->rows[i].turn) & ~UINT64_C(1);
+	atomic_store(&u->rows[i].turn, turn + 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	merge(&u->rows[i].use, now);
+	atomic_store(&u->rows[i].turn, turn + 2);
+	shared_unlock(&u->lock);
+}
+
+/* --- reading --- */
 
 static unsigned percent_of(int64_t used, int64_t limit)
 {

@@ -157,6 +157,7 @@ struct question_slot {
 /* A caller whose next request is judged later. */
 struct pause {
 	uint64_t key, until_ms;
+	uint64_t taken_until_ms; /* one of its requests is on its turn; it may have ended, too */
 };
 
 struct quota_state;
@@ -184,6 +185,7 @@ struct exchange {
 	bool permitted;            /* decide() said so */
 	char receipt[256];         /* Sallyport-Audit header, "" without */
 	bool hardened;             /* what the profile fills in has been filled in */
+	int quota_rounds;          /* counts of it, over its turns */
 	struct quota_state *quota; /* quota.c; NULL: the profile has none for this */
 
 	struct asking *asking; /* asking.c; NULL: nobody was asked */
@@ -192,6 +194,7 @@ struct exchange {
 		struct exchange *x); /* tables.c: goes on with it; NULL: none is awaited */
 	uint64_t table_until_ms;     /* ... until then; 0: it did not begin to */
 	uint64_t turn_since_ms;      /* turns.c: it waits for its turn since; 0: it does not */
+	bool turn_taken;             /* ... and now it is its turn: all is looked up anew for it */
 
 	bool suspended;               /* MHD will not call until resumed */
 	bool upload_over;             /* MHD has given all of the body */
@@ -371,8 +374,9 @@ void quarantine_blame(struct violation *v, const struct quarantine *q, struct ar
 void quarantine_tick(struct worker *w); /* ends connections */
 
 /* turns.c: whose request took long to judge waits with the next */
-void turns_took(struct exchange *x, uint64_t ns); /* of processor time */
-bool turns_wait(struct exchange *x);              /* true: it waits, or was refused */
+void turns_took(struct exchange *x, uint64_t ns, bool limited); /* of processor time */
+bool turns_wait(struct exchange *x);                            /* true: it waits, or was refused */
+void turns_leave(struct exchange *x);                           /* it is judged, or over */
 void turns_tick(struct worker *w);
 
 /* suppress.c: above a rate; what is only counted is decided with that, and has the id of its sum */
@@ -435,9 +439,11 @@ void exchange_refuse(struct exchange *x, enum reason reason, const char *field, 
 void exchange_answer_refusal(struct exchange *x);
 void exchange_ready(struct exchange *x); /* the answer is there: let MHD take it */
 void exchange_advance(struct exchange *x);
-void exchange_deny(struct exchange *x);      /* call.refused says why */
-void exchange_take_turn(struct exchange *x); /* all is known; it is judged, when it may be */
+void exchange_deny(struct exchange *x); /* call.refused says why */
 void exchange_judge(struct exchange *x);
+void exchange_judge_in_turn(struct exchange *x); /* ... when it may be, by what holds then */
+void exchange_ask_person(struct exchange *x);    /* the rules have asked for one, or denied */
+void exchange_let_pass(struct exchange *x);      /* the rules have allowed it */
 void exchange_again(struct exchange *x); /* as if it had just come, with the body that it has */
 uint64_t exchange_upload_deadline(const struct exchange *x);
 uint64_t exchange_service_deadline(const struct exchange *x);

@@ -59,6 +59,33 @@ static void the_fullest_come_first(void **state)
 	free(u);
 }
 
+/* Each request counts; the lock that all workers share is for what is new. */
+static void what_is_noted_already_is_not_written(void **state)
+{
+	struct quota_use now = use_of("alice", 1, 3, 5);
+	struct quota_uses *u = table();
+	uint64_t turn;
+
+	(void)state;
+	quota_uses_note(u, &now);
+	turn = u->rows[0].turn;
+	quota_uses_note(u, &now);
+	CHECK_INT("the same", (long)turn, (long)u->rows[0].turn);
+	now.used[QUOTA_CONTAINERS] = 4;
+	quota_uses_note(u, &now);
+	CHECK_INT("another number", (long)turn + 2, (long)u->rows[0].turn);
+	now.limits[QUOTA_CONTAINERS] = 6;
+	quota_uses_note(u, &now);
+	CHECK_INT("another limit", (long)turn + 4, (long)u->rows[0].turn);
+	now.known |= 1u << QUOTA_VOLUME_COUNT;
+	quota_uses_note(u, &now);
+	CHECK_INT("another kind", (long)turn + 6, (long)u->rows[0].turn);
+	now.at = 2;
+	quota_uses_note(u, &now);
+	CHECK_INT("later", (long)turn + 8, (long)u->rows[0].turn);
+	free(u);
+}
+
 static void a_later_count_adds_to_what_is_known(void **state)
 {
 	struct quota_use now = use_of("alice", 1, 3, 5), found[QUOTA_USE_SHOWN];
@@ -141,6 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_fullest_come_first),
+		cmocka_unit_test(what_is_noted_already_is_not_written),
 		cmocka_unit_test(a_later_count_adds_to_what_is_known),
 		cmocka_unit_test(there_is_an_end_to_it),
 		cmocka_unit_test(what_others_wrote_is_not_trusted),
