@@ -145,6 +145,7 @@ static int open_parts(struct auditor *a, const struct auditor_conf *conf, struct
 	if (tell_start(a, conf->build, &found, err) < 0)
 		return -1;
 	tell_hung(a);
+	auditor_erase_begin(a);
 	auditor_space_back(a);
 	auditor_watch_space(a);
 	return tell_adoptions(a, conf, err);
@@ -422,6 +423,7 @@ static int finish(struct auditor *a)
 	struct record r = {.type = RECORD_GATE_STOP};
 
 	read_last_words(a);
+	auditor_erase_stop(a);
 	if (!auditor_sealed(a))
 		auditor_commit(a);
 	auditor_add_own(a, &r);

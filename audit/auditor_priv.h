@@ -205,6 +205,9 @@ void auditor_sinks_format(const struct auditor *a, char *out, size_t size);
 bool auditor_erase_ask(struct auditor *a, const struct request *request);
 /* Goes on with it. */
 void auditor_erase(struct auditor *a);
+/* At a stop; and at a start, for what a crash left: that it was not ended is on record. */
+void auditor_erase_stop(struct auditor *a);
+void auditor_erase_begin(struct auditor *a);
 
 /* --- space.c --- */
 

@@ -5,6 +5,7 @@
 #include "gate/base/clock.h"
 #include "gate/base/io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +17,8 @@
 #define NAME_ROOM   40
 #define VALUE_MAX   1024 /* bytes of a value that are kept */
 #define LINES_MAX   (8u << 20)
-#define WITHOUT_ONE "-" /* stands for a value that could be neither committed to nor kept */
+#define NOTE        "going" /* a file beside the segments' */
+#define WITHOUT_ONE "-"     /* stands for a value that could be neither committed to nor kept */
 
 static const struct {
 	const char *word, *key;
@@ -43,6 +45,25 @@ static bool is_erasable(const struct erasable *e, struct span key)
 	return false;
 }
 
+/* What a crash left of a file that was being written anew: it may hold what was erased. */
+static void remove_temporary(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!folder && fd >= 0)
+		close(fd);
+	while (folder && (entry = readdir(folder))) {
+		size_t len = strlen(entry->d_name);
+
+		if (len > 4 && strcmp(entry->d_name + len - 4, ".tmp") == 0)
+			(void)unlinkat(dir_fd, entry->d_name, 0);
+	}
+	if (folder)
+		closedir(folder);
+}
+
 int erasable_open(struct erasable *e, int log_fd, unsigned words, struct err *err)
 {
 	*e = (struct erasable){.words = words, .dir_fd = -1, .fd = -1};
@@ -55,6 +76,8 @@ int erasable_open(struct erasable *e, int log_fd, unsigned words, struct err *er
 		openat(log_fd, ERASABLE_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (e->dir_fd < 0 && (words || errno != ENOENT))
 		return err_sys(err, "open the folder " ERASABLE_FOLDER " in the log's");
+	if (e->dir_fd >= 0)
+		remove_temporary(e->dir_fd);
 	return 0;
 }
 
@@ -180,15 +203,20 @@ static void file_name(uint64_t first, char out[NAME_ROOM])
 	snprintf(out, NAME_ROOM, "%020" PRIu64, first);
 }
 
-/* What a crash or a full disk left of a line is ended, so that it spoils no other. */
-static int end_line(int fd)
+/*
+ * What a crash or a full disk left of a line is ended, so that it spoils no other; and a file
+ * that is new is still there after a power loss.
+ */
+static int end_line(int dir_fd, int fd)
 {
 	struct stat st;
 	char last;
 
 	if (fstat(fd, &st) < 0)
 		return -1;
-	if (!st.st_size || (pread(fd, &last, 1, st.st_size - 1) == 1 && last == '\n'))
+	if (!st.st_size)
+		return fsync(dir_fd);
+	if ((pread(fd, &last, 1, st.st_size - 1) == 1 && last == '\n'))
 		return 0;
 	return io_write_at(fd, "\n", 1, 0);
 }
@@ -204,7 +232,7 @@ static int open_file(struct erasable *e, uint64_t first)
 	file_name(first, name);
 	e->fd = openat(e->dir_fd, name, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 	e->first = first;
-	return e->fd < 0 ? -1 : end_line(e->fd);
+	return e->fd < 0 ? -1 : end_line(e->dir_fd, e->fd);
 }
 
 void erasable_put(struct erasable *e, uint64_t seq, uint64_t first)
@@ -249,4 +277,27 @@ void erasable_drop(const struct erasable *e, uint64_t first)
 	file_name(first, name);
 	if (e->dir_fd >= 0)
 		(void)unlinkat(e->dir_fd, name, 0);
+}
+
+void erasable_note(const struct erasable *e, const char *text)
+{
+	struct err ignored = {0};
+
+	if (e->dir_fd < 0)
+		return;
+	if (text)
+		(void)io_replace(e->dir_fd, NOTE, 0640, span_of(text), &ignored);
+	else
+		(void)unlinkat(e->dir_fd, NOTE, 0);
+}
+
+bool erasable_noted(const struct erasable *e, char out[ERASABLE_NOTE])
+{
+	auto_fd int fd = e->dir_fd < 0 ? -1
+				       : openat(e->dir_fd, NOTE,
+						O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : pread(fd, out, ERASABLE_NOTE - 1, 0);
+
+	out[n > 0 ? n : 0] = '\0';
+	return fd >= 0;
 }

@@ -61,6 +61,11 @@ struct erasure {
 /* Writes one segment's file anew without them; *ret_count rises. */
 int erasable_erase(struct erasable *e, uint64_t first, const struct erasure *what,
 		   uint64_t *ret_count, struct err *err);
+/* Kept while it goes on: what was asked for; NULL: it has ended. */
+void erasable_note(const struct erasable *e, const char *text);
+/* False: nothing goes on.  out: ERASABLE_NOTE bytes. */
+#define ERASABLE_NOTE 200
+bool erasable_noted(const struct erasable *e, char out[ERASABLE_NOTE]);
 /* That of a segment that was removed. */
 void erasable_drop(const struct erasable *e, uint64_t first);
 

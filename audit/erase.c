@@ -1,6 +1,8 @@
 /*
  * erase.c - values that records commit to are erased, because somebody asked for it: on
- * record before and after, a segment's file a second, so that nobody waits for it.
+ * record before and after.  It is done a segment's file a second, so who waits for a record
+ * waits for one such file at most.  That it goes on is kept beside the files, so that one
+ * that was not ended, by a stop or a crash, is on record as failed.
  */
 #include "audit/auditor_priv.h"
 
@@ -40,26 +42,51 @@ static bool copy(struct span from, char out[ERASE_TEXT])
 	return true;
 }
 
-bool auditor_erase_ask(struct auditor *a, const struct request *request)
+/* NULL: it may be done. */
+static const char *why_not(const struct auditor *a, const struct request *request,
+			   const struct erasing *e)
+{
+	if (!request->trusted)
+		return "only root and the auditor's user may";
+	if (!*e->identity && e->before_s <= 0)
+		return "neither an identity nor a time was given";
+	if (a->erasing.going)
+		return "another is going on";
+	return a->erasable.dir_fd < 0 ? "nothing is kept aside" : NULL;
+}
+
+/* False: the request is none of these. */
+static bool take(const struct request *request, struct erasing *ret)
 {
 	struct span rest = span_of(request->text), ticket, identity;
-	struct erasing e = {.going = true, .uid = request->uid, .gid = request->gid};
 
+	*ret = (struct erasing){.going = true, .uid = request->uid, .gid = request->gid};
 	if (!span_starts(rest, REQUEST_ERASE))
 		return false;
 	rest = span_skip(rest, strlen(REQUEST_ERASE));
 	if (!span_cut(&rest, '\n', &ticket) || !span_cut(&rest, '\n', &identity) ||
-	    !copy(ticket, e.ticket) || !copy(identity, e.identity))
+	    !copy(ticket, ret->ticket) || !copy(identity, ret->identity))
+		return false;
+	ret->before_s = strtoll(rest.at, NULL, 10);
+	return true;
+}
+
+bool auditor_erase_ask(struct auditor *a, const struct request *request)
+{
+	struct erasing e;
+	const char *why;
+
+	if (!span_starts(span_of(request->text), REQUEST_ERASE))
+		return false;
+	if (!take(request, &e))
 		return true;
-	e.before_s = strtoll(rest.at, NULL, 10);
 	e.until = a->log->writer.seq;
-	if (!request->trusted || a->erasing.going || a->erasable.dir_fd < 0) {
-		tell(a, &e, "refused",
-		     !request->trusted  ? "only root and the auditor's user may"
-		     : a->erasing.going ? "another is going on"
-					: "nothing is kept aside");
+	why = why_not(a, request, &e);
+	if (why) {
+		tell(a, &e, "refused", why);
 		return true;
 	}
+	erasable_note(&a->erasable, request->text);
 	a->erasing = e;
 	tell(a, &a->erasing, "asked", "values that records commit to are to be erased");
 	auditor_commit(a);
@@ -73,6 +100,9 @@ static void end(struct auditor *a, const struct err *err)
 		tell(a, &a->erasing, "done", "values that records commit to were erased");
 	else
 		tell(a, &a->erasing, "failed", err->msg);
+	auditor_commit(a);
+	if (!auditor_sealed(a)) /* else the next start says how it ended */
+		erasable_note(&a->erasable, NULL);
 }
 
 void auditor_erase(struct auditor *a)
@@ -98,4 +128,31 @@ void auditor_erase(struct auditor *a)
 	else
 		e->next = all.first[i] + 1;
 	segments_free(&all);
+}
+
+void auditor_erase_stop(struct auditor *a)
+{
+	struct err err = {0};
+
+	if (!a->erasing.going || auditor_sealed(a))
+		return;
+	err_set(&err, ERR_LIMIT, "the gate stopped before all were erased: ask again");
+	end(a, &err);
+}
+
+/* What a crash left without an end. */
+void auditor_erase_begin(struct auditor *a)
+{
+	char text[REQUEST_MAX];
+	struct request request = {.trusted = false};
+	struct err err = {0};
+
+	if (!erasable_noted(&a->erasable, text))
+		return;
+	snprintf(request.text, sizeof(request.text), "%s", text);
+	if (!take(&request, &a->erasing))
+		snprintf(a->erasing.ticket, sizeof(a->erasing.ticket), "?");
+	err_set(&err, ERR_LIMIT, "the gate ended before all were erased: ask again");
+	end(a, &err);
+	a->erasing = (struct erasing){.going = false};
 }

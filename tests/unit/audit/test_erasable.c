@@ -244,12 +244,70 @@ static void words_are_bounded(void **state)
 	fixture_remove(g.dir);
 }
 
+/* One that was not ended, by a crash or a stop, is on record as failed; nothing of it stays. */
+static void what_was_not_ended_is_on_record(void **state)
+{
+	static const char asked[] = "erase values\nGDPR-18\nagent-7\n0\n";
+	struct audit_client *c;
+	struct gate g;
+
+	(void)state;
+	begin(&g);
+	gate_start(&g);
+	c = worker_start(&g);
+	decide(c, 1, "agent-7", ADDRESS);
+	gate_kill(&g);
+	audit_client_destroy(c);
+	/* As it is left in the middle of a file. */
+	fixture_write(fixture_path(g.dir, "erasable/going"), asked, sizeof(asked) - 1);
+	fixture_write(fixture_path(g.dir, "erasable/00000000000000000000.tmp"), ADDRESS, 5);
+	gate_start(&g);
+	c = worker_start(&g);
+	gate_until_log_says(&g, 1, "\"cause\":\"failed\"");
+	CHECK_INT("whose", 1, gate_log_count(&g, "ticket GDPR-18: the gate ended before"));
+	CHECK_INT("no copy", -1,
+		  access(fixture_path(g.dir, "erasable/00000000000000000000.tmp"), F_OK));
+	CHECK_INT("told once", -1, access(fixture_path(g.dir, "erasable/going"), F_OK));
+	erase(&g, "GDPR-19", "agent-7", 0);
+	gate_until_log_says(&g, 1, "\"cause\":\"asked\"");
+	CHECK_INT("stopped", AUDITOR_STOPPED, gate_stop(&g));
+	audit_client_destroy(c);
+	CHECK_INT("each has an end", 2,
+		  gate_log_count(&g, "\"cause\":\"failed\"") +
+			  gate_log_count(&g, "\"cause\":\"done\""));
+	CHECK_INT("and nothing is left", -1, access(fixture_path(g.dir, "erasable/going"), F_OK));
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+/* Whoever leaves the request: neither whose nor of when would be all there is. */
+static void everything_at_once_is_refused(void **state)
+{
+	struct audit_client *c;
+	struct gate g;
+
+	(void)state;
+	begin(&g);
+	gate_start(&g);
+	c = worker_start(&g);
+	decide(c, 1, "agent-7", ADDRESS);
+	erase(&g, "ALL-1", "", 0);
+	gate_until_log_says(&g, 1, "neither an identity nor a time was given");
+	CHECK_INT("refused", 1, gate_log_count(&g, "\"cause\":\"refused\""));
+	CHECK_INT("still there", 1, shows(&g, "\"ip\":\"" ADDRESS "\""));
+	audit_client_destroy(c);
+	CHECK_INT("stopped", AUDITOR_STOPPED, gate_stop(&g));
+	fixture_remove(g.dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_shown_until_they_are_erased),
 		cmocka_unit_test(a_value_that_was_exchanged_is_not_shown),
 		cmocka_unit_test(words_are_bounded),
+		cmocka_unit_test(what_was_not_ended_is_on_record),
+		cmocka_unit_test(everything_at_once_is_refused),
 		cmocka_unit_test(bodies_keep_their_form),
 	};
 
