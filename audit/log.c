@@ -1,4 +1,5 @@
 #include "audit/log_priv.h"
+#include "audit/requests_priv.h"
 
 #include "gate/base/io.h"
 #include "gate/base/uuid.h"
@@ -305,9 +306,11 @@ int audit_log_check(struct audit_log *l, struct err *err)
 		return lost(l, err, "somebody cut the log file");
 	if (fstatat(l->dir_fd, name, &there, AT_SYMLINK_NOFOLLOW) < 0 || !same_file(&held, &there))
 		return lost(l, err, "the log file was removed or replaced");
-	if (fstatat(l->dir_fd, "lock", &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (fstatat(l->dir_fd, WRITER_LOCK, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !same_file(&l->lock_stat, &there))
 		return lost(l, err, "the lock file was removed or replaced");
+	if (l->shown_fd < 0) /* a reader had it locked */
+		l->shown_fd = log_show_written(l->dir_fd);
 	/* A relative name may mean another directory by now; one we may not reach says nothing. */
 	if (l->dir[0] != '/')
 		return 0;

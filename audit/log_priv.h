@@ -55,7 +55,8 @@ struct audit_log {
 	char *dir;
 	uint64_t segment_bytes;
 	int dir_fd, lock_fd, fd;
-	int next_fd; /* the next segment, under its other name; or -1 */
+	int shown_fd; /* by which others see that it is written; or -1 */
+	int next_fd;  /* the next segment, under its other name; or -1 */
 	struct stat dir_stat, lock_stat;
 	uint64_t first;  /* sequence number of the segment's first line */
 	uint64_t used;   /* bytes written in the segment */

@@ -1,4 +1,5 @@
 #include "audit/place_priv.h"
+#include "audit/requests_priv.h"
 
 #include "audit/log_priv.h"
 #include "gate/base/auto.h"
@@ -117,9 +118,9 @@ int place_set_aside(const char *dir, char ret[PLACE_ASIDE_MAX], struct err *err)
 
 	if (dir_fd < 0)
 		return err_sys(err, "open the log directory %s", dir);
-	lock_fd = openat(dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
+	lock_fd = openat(dir_fd, WRITER_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (lock_fd < 0 || flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return err_sys(err, "lock %s/lock", dir);
+		return err_sys(err, "lock %s/" WRITER_LOCK, dir);
 	aside_name(count_aside(dir_fd) + 1, ret);
 	if (mkdirat(dir_fd, ret, 0750) < 0)
 		return err_sys(err, "create %s/%s", dir, ret);

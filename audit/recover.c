@@ -2,6 +2,7 @@
 #include "audit/log_priv.h"
 #include "audit/pairing_priv.h"
 #include "audit/place_priv.h"
+#include "audit/requests_priv.h"
 
 #include "gate/base/auto.h"
 #include "gate/base/io.h"
@@ -287,14 +288,17 @@ static int lock_directory(struct audit_log *l, struct err *err)
 	l->dir_fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->dir_fd < 0 || fstat(l->dir_fd, &l->dir_stat) < 0)
 		return audit_log_no_folder(l->dir, err);
-	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
+	/* Whoever may read the log cannot open it, so nobody else can keep it locked. */
+	l->lock_fd =
+		openat(l->dir_fd, WRITER_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (l->lock_fd < 0 || fstat(l->lock_fd, &l->lock_stat) < 0)
-		return err_sys(err, "open %s/lock", l->dir);
-	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	if (errno == EWOULDBLOCK)
-		return err_set(err, ERR_CONFIG, "another auditor writes to %s", l->dir);
-	return err_sys(err, "lock %s/lock", l->dir);
+		return err_sys(err, "open %s/" WRITER_LOCK, l->dir);
+	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK
+			       ? err_set(err, ERR_CONFIG, "another auditor writes to %s", l->dir)
+			       : err_sys(err, "lock %s/" WRITER_LOCK, l->dir);
+	l->shown_fd = log_show_written(l->dir_fd);
+	return 0;
 }
 
 static int expect_first(struct audit_log *l, const struct segments *all, struct expected *ret,
@@ -490,7 +494,7 @@ struct audit_log *audit_log_open(const struct audit_log_conf *conf, struct open_
 		err_set(err, ERR_LIMIT, "no memory for the log");
 		return NULL;
 	}
-	l->dir_fd = l->lock_fd = l->fd = l->next_fd = -1;
+	l->dir_fd = l->lock_fd = l->shown_fd = l->fd = l->next_fd = -1;
 	l->segment_bytes = conf->segment_bytes;
 	snprintf(l->writer.origin, sizeof(l->writer.origin), "%s", conf->origin);
 	buf_init(&l->group, AUDIT_LOG_GROUP_MAX);
@@ -516,6 +520,8 @@ void audit_log_close(struct audit_log *l)
 		close(l->next_fd);
 	if (l->lock_fd >= 0)
 		close(l->lock_fd);
+	if (l->shown_fd >= 0)
+		close(l->shown_fd);
 	if (l->dir_fd >= 0)
 		close(l->dir_fd);
 	buf_fini(&l->group);

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,11 +61,21 @@ void requests_take(int dir_fd, request_fn *take, void *arg)
 		closedir(folder);
 }
 
+int log_show_written(int dir_fd)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	auto_fd int fd =
+		openat(dir_fd, SHOWN_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
+
+	return fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) == 0 ? take_fd(fd) : -1;
+}
+
 bool log_is_written(int dir_fd)
 {
-	auto_fd int fd = openat(dir_fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	auto_fd int fd = openat(dir_fd, SHOWN_LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_WRLCK;
 }
 
 int request_leave(const char *dir, const char *text, struct err *err)

@@ -37,7 +37,17 @@ void requests_open(int dir_fd);
 /* Takes up to REQUESTS_ROUND requests and removes them. */
 void requests_take(int dir_fd, request_fn *take, void *arg);
 
-/* An auditor runs there: it holds the log's lock. */
+/*
+ * Two locks: nobody but the auditor's user can open the first, which keeps a second auditor away;
+ * by the other one all who may read the log can see that it is written.
+ */
+#define WRITER_LOCK "writer"
+#define SHOWN_LOCK  "lock"
+
+/* The auditor shows that it runs, until the descriptor is closed; -1: somebody else holds it. */
+int log_show_written(int dir_fd);
+
+/* An auditor runs there.  Nothing is locked for this, so it disturbs no auditor that starts. */
 bool log_is_written(int dir_fd);
 
 /*

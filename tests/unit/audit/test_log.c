@@ -1,5 +1,6 @@
 /* The log's files: what is appended is found again, whatever a crash left. */
 #include "audit/pairing_priv.h"
+#include "audit/requests_priv.h"
 #include "tests/unit/audit/fixture.h"
 #include "tests/unit/check.h"
 
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +96,40 @@ static void a_second_writer_is_refused(void **state)
 	CHECK_INT("says so", 1, strstr(err.msg, "another auditor") != NULL);
 	audit_log_close(l);
 	append_once("after the first ended", dir, 1);
+	open_set_fini(&set);
+	fixture_remove(dir);
+}
+
+/* Who may only read cannot keep an auditor away, nor hide from it; looking locks nothing. */
+static void readers_lock_nothing(void **state)
+{
+	struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	struct audit_log_found found;
+	char dir[FIXTURE_PATH];
+	struct open_set set;
+	struct audit_log *l;
+	struct stat st;
+	int fd, dir_fd;
+
+	(void)state;
+	fixture_dir(dir);
+	open_set_init(&set, 100);
+	l = fixture_open(dir, SMALL, &set, &found);
+	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK_INT("seen", 1, log_is_written(dir_fd));
+	CHECK_INT("for the auditor's user alone", 0,
+		  stat(fixture_path(dir, WRITER_LOCK), &st) < 0 || (st.st_mode & 077));
+	audit_log_close(l);
+	CHECK_INT("not any more", 0, log_is_written(dir_fd));
+	fd = open(fixture_path(dir, SHOWN_LOCK), O_RDONLY | O_CLOEXEC);
+	CHECK_INT("a reader's lock", 0, fcntl(fd, F_OFD_SETLK, &whole) | flock(fd, LOCK_EX));
+	l = fixture_open(dir, SMALL, &set, &found);
+	CHECK_INT("it is not shown", 0, log_is_written(dir_fd));
+	close(fd);
+	CHECK_INT("until it can be", 0, audit_log_check(l, &(struct err){0}));
+	CHECK_INT("seen again", 1, log_is_written(dir_fd));
+	audit_log_close(l);
+	close(dir_fd);
 	open_set_fini(&set);
 	fixture_remove(dir);
 }
@@ -606,7 +642,7 @@ static void a_file_that_is_taken_away_seals(void **state)
 		if (harm == CUT)
 			CHECK_INT("truncate", 0, truncate(file, 100));
 		if (harm == LOCK_GONE)
-			unlink(fixture_path(dir, "lock"));
+			unlink(fixture_path(dir, "writer"));
 		if (harm == DIR_MOVED)
 			CHECK_INT("rename", 0, rename(dir, moved));
 		CHECK_INT(labels[harm], harm == UNHARMED ? 0 : -1, audit_log_check(l, &err));
@@ -712,6 +748,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(goes_on_after_a_restart),
 		cmocka_unit_test(a_second_writer_is_refused),
+		cmocka_unit_test(readers_lock_nothing),
 		cmocka_unit_test(what_cannot_be_a_log_is_refused),
 		cmocka_unit_test(a_log_of_another_name_is_refused),
 		cmocka_unit_test(segments_are_linked),
