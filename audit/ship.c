@@ -171,9 +171,14 @@ static int change_of_log(struct shipping *s, struct err *err)
 
 static int find_mark(struct shipping *s, struct err *err)
 {
-	int rc = s->ops->own_position ? s->ops->position(s->sink, &s->mark, err)
-				      : sink_state_read(s->conf, &s->mark, err);
+	int rc;
 
+	if (s->ops->own_position)
+		rc = s->ops->position(s->sink, &s->mark, err);
+	else if (sink_state_own(s->conf, err) < 0) /* before anything is sent */
+		rc = -1;
+	else
+		rc = sink_state_read(s->conf, &s->mark, err);
 	s->marked = rc > 0;
 	return rc < 0 ? -1 : 0;
 }

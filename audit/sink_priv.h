@@ -75,6 +75,8 @@ extern const size_t schema_file_count;
 
 /* 1: it was read; 0: there is none; -1: it cannot be read, or is no such file. */
 int sink_state_read(const struct sink_conf *conf, struct cursor_mark *ret, struct err *err);
+/* -1: others could write it, who could have records left out, or sent again. */
+int sink_state_own(const struct sink_conf *conf, struct err *err);
 int sink_state_keep(const struct sink_conf *conf, const struct cursor_mark *mark, struct err *err);
 /* Takes such a text apart; -1: it is none. */
 int sink_state_parse(struct span text, struct cursor_mark *ret);

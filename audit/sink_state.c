@@ -72,15 +72,43 @@ int sink_state_parse(struct span text, struct cursor_mark *ret)
 	return 0;
 }
 
+static int check_owner(const struct sink_conf *conf, int fd, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, "look at the folder %s", conf->state);
+	if ((st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "the folder %s is not this user's alone to write: whoever else can could "
+		       "have records left out (chown, chmod go-w)",
+		       conf->state);
+}
+
+/* make: it is to be written to. */
 static int open_folder(const struct sink_conf *conf, bool make, struct err *err)
 {
-	int fd;
+	auto_fd int fd = -1;
 
 	/* The auditor, another user, looks how far a sink is; nothing here is secret. */
 	if (make && mkdir(conf->state, 0755) < 0 && errno != EEXIST)
 		return err_sys(err, "make the folder %s", conf->state);
 	fd = open(conf->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? err_sys(err, "open the folder %s", conf->state) : fd;
+	if (fd < 0)
+		return err_sys(err, "open the folder %s", conf->state);
+	return make && check_owner(conf, fd, err) < 0 ? -1 : take_fd(fd);
+}
+
+int sink_state_own(const struct sink_conf *conf, struct err *err)
+{
+	struct stat st;
+	auto_fd int fd = -1;
+
+	if (stat(conf->state, &st) < 0 && errno == ENOENT)
+		return 0;
+	fd = open_folder(conf, true, err);
+	return fd < 0 ? -1 : 0;
 }
 
 static void file_name(const struct sink_conf *conf, char out[NAME_ROOM])

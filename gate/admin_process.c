@@ -189,14 +189,17 @@ static void put_row(struct buf *out, const struct runtime_row *row)
 }
 
 /* What was asked for: the listener as it is to be, or the arguments as they came. */
-static void put_facts(const struct admin_use *u, struct buf *out)
+/* False: there is more than a record is to have. */
+static bool put_facts(const struct admin_use *u, struct buf *out)
 {
 	if (*u->kept.row.name)
 		put_row(out, &u->kept.row);
 	else if (u->req.given && u->req.given->count)
 		jv_write(out, u->req.given);
-	if (buf_spent(out))
-		buf_clear(out);
+	if (!buf_spent(out))
+		return true;
+	buf_clear(out);
+	return false;
 }
 
 static void on_outcome(void *arg, const struct audit_receipt *receipt)
@@ -281,7 +284,8 @@ void admin_decide(struct admin_use *u, enum admin_answer how, const char *note)
 	metrics_add(u->a->conf->metrics, METRIC_admin_refused, how != ADMIN_DONE);
 	buf_init(&facts, ARGUMENTS_MAX);
 	fill_record(u, &r);
-	put_facts(u, &facts);
+	if (!put_facts(u, &facts)) /* said at such length that it is left out */
+		r.masked = span_of("[\"facts\"]");
 	r.facts = buf_span(&facts);
 	rc = audit_require(u->a->audit, &r, how ? on_refused : on_decided, u);
 	buf_fini(&facts);

@@ -52,7 +52,7 @@ static const char *cell(const struct log_hit *hit, int column, char room[64])
 	case OPERATION:
 		return *f->op ? f->op : f->type_name;
 	case OBJECT:
-		return *f->object ? f->object : *f->path ? f->path : f->text;
+		return *f->object ? f->object : f->path;
 	case VERDICT:
 		return f->verdict;
 	case REASON:
@@ -61,8 +61,10 @@ static const char *cell(const struct log_hit *hit, int column, char room[64])
 		if (o->http)
 			snprintf(room, 64, "%.40s%s%" PRId64, o->status, *o->status ? " " : "",
 				 o->http);
-		else
+		else if (*o->status)
 			snprintf(room, 64, "%.60s", o->status);
+		else
+			return f->text; /* what else there is to say: of alarms, of refusals */
 		return room;
 	}
 }

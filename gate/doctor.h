@@ -39,7 +39,7 @@ void doctor_host(struct findings *f);    /* kernel, users, who runs the gate */
 void doctor_engines(struct findings *f); /* sockets, who can open them, runtimes */
 void doctor_tls(struct findings *f);     /* certificates of listeners */
 void doctor_reach(struct findings *f);   /* where engines listen beside their socket */
-void doctor_sinks(struct findings *f);   /* how far they are */
+void doctor_sinks(struct findings *f);   /* how far they are; the log's anchor */
 void doctor_config(struct findings *f);  /* what the configuration leaves open */
 
 /* Profiles that ask for more isolation than this backend has; and, of all that were asked, than

@@ -1,7 +1,11 @@
-/* doctor_sinks.c - how far the log's sinks are, and whether pruning overtakes them. */
+/* doctor_sinks.c - how far the log's sinks are, whether pruning overtakes them, and its anchor. */
 #include "gate/doctor.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 static const char lost_why[] = "They are in no other place now.";
 static const char near_why[] = "What is removed before it was shipped is lost to it.";
@@ -46,8 +50,34 @@ static void check_sink(struct findings *f, const struct sink_conf *sink)
 			    sink->name, lag.seq);
 }
 
+/* The auditor makes the file, but not the folder. */
+static void check_anchor(struct findings *f)
+{
+	const char *file = f->config->auditor.anchor_file,
+		   *slash = file ? strrchr(file, '/') : NULL;
+	char folder[4096];
+	struct stat st;
+
+	if (!slash || slash == file)
+		return;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - file), file);
+	if (stat(folder, &st) < 0)
+		finding_add(
+			f, FINDING_WEAK,
+			"Without it the gate does not start, or checkpoints are kept in the log's "
+			"folder alone.",
+			"Make it, for the auditor's user to write, best on another host's disk.",
+			"the anchor's folder %s cannot be looked at: %s", folder, strerror(errno));
+	else if (!S_ISDIR(st.st_mode))
+		finding_add(f, FINDING_WEAK, "", "Name a file in a folder in log { anchors }.",
+			    "the anchor's folder %s is no folder", folder);
+	else
+		finding_add(f, FINDING_FINE, "", "", "the anchor's folder %s is there", folder);
+}
+
 void doctor_sinks(struct findings *f)
 {
+	check_anchor(f);
 	for (size_t i = 0; i < f->config->sink_count; i++)
 		check_sink(f, &f->config->sinks[i]);
 }

@@ -24,7 +24,9 @@
 #define BEFORE_BYTES (64u << 10)
 #define PIECE        ((size_t)1 << 20) /* is searched at a time */
 /* Of a segment, from its end: a sum comes each minute. */
-#define LOOK_BACK   ((size_t)1 << 30)
+#define LOOK_BACK ((size_t)1 << 30)
+/* Decisions of a segment that has no sum are read from so far before its end. */
+#define WITHOUT_SUM ((size_t)16 << 20)
 #define ARENA_BYTES ((size_t)4 << 20)
 
 struct reading {
@@ -117,8 +119,9 @@ static size_t begin_at(struct span all)
 		found = last_sum((struct span){all.at + from, to - from});
 		end = from;
 	}
-	if (!found)
-		return least;
+	if (!found) /* nothing was watched for long: what came of old decisions was seen by nobody
+		     */
+		return all.len > WITHOUT_SUM ? all.len - WITHOUT_SUM : 0;
 	return (size_t)(found - all.at) < BEFORE_BYTES ? 0
 						       : (size_t)(found - all.at) - BEFORE_BYTES;
 }
@@ -129,6 +132,7 @@ static void read_segment(const struct reading *r, const char *dir, const char *n
 	auto_fd int fd = -1;
 	struct span left, line;
 	struct stat st;
+	const char *end;
 	char *mem;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
@@ -141,7 +145,8 @@ static void read_segment(const struct reading *r, const char *dir, const char *n
 			 strerror(errno));
 		return;
 	}
-	left = (struct span){mem, (size_t)st.st_size};
+	end = memrchr(mem, '\n', (size_t)st.st_size); /* behind it are zeros */
+	left = (struct span){mem, end ? (size_t)(end - mem) + 1 : 0};
 	left = span_skip(left, begin_at(left));
 	while (span_cut(&left, '\n', &line))
 		take_line(r, line);

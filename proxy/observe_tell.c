@@ -63,6 +63,8 @@ void observe_tell(struct observe *o, const struct pending *p, const char *cause)
 	if (*p->h.image)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%simage %.200s",
 			 *text ? ", " : "", p->h.image);
+	if (strcmp(p->h.kind, "exec") == 0) /* its command */
+		r.masked = span_of("[\"text\"]");
 	if (of->how == OBSERVE_ALARM)
 		of->alarms++;
 	log_often(&of->lines, "backend %s: %s of %s %.64s past the gate (%s)",

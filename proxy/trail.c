@@ -337,7 +337,8 @@ void trail_approval(const struct exchange *x, const char *status, enum reason re
 void trail_malformed(struct conn *c)
 {
 	char id[UUID_TEXT_LEN + 1];
-	struct record r = {.type = RECORD_MALFORMED, .id = id};
+	/* Whatever it was, none of it is here: it may have been anything. */
+	struct record r = {.type = RECORD_MALFORMED, .id = id, .masked = span_of("[\"req\"]")};
 
 	if (c->worker->check) {
 		check_malformed(c->worker);

@@ -40,6 +40,10 @@ class Wrong(Exception):
     """What is wrong."""
 
 
+class Unusable(Exception):
+    """What was given beside the archive is of no use."""
+
+
 def printable(text):
     """What a file says cannot move the cursor, hide a line or begin one of its own."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -752,8 +756,11 @@ class Check:
         said = Key(self.text("keys/checkpoint.vkey").strip()).text
         given = self.options.key
         if given and "+" not in given:
-            with open(given, encoding="utf-8") as file:
-                given = file.readline().strip()
+            try:
+                with open(given, encoding="utf-8") as file:
+                    given = file.readline().strip()
+            except (OSError, UnicodeDecodeError) as trouble:
+                raise Unusable(f"--key names no key (NAME+ID+KEY) and no file with one: {trouble}") from None
         known = [key.text for key in self.all_keys()]
         if said != known[-1]:
             raise Wrong("it is not the key that signs")
@@ -906,6 +913,9 @@ def main(arguments=None):
     except Wrong as wrong:
         print(f"WRONG {printable(str(wrong))}")
         return 1
+    except Unusable as trouble:
+        print(trouble)
+        return 2
     except OSError as error:
         print(f"it cannot be read: {error}")
         return 2

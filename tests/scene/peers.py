@@ -16,7 +16,7 @@ import time
 from kit import certs, engine, proc, wire
 from kit.proc import Trouble
 from script import fill, words
-from ship.takers import Datagrams
+from ship.takers import Datagrams, Postgres, Web
 
 PATIENCE = 15  # seconds that anybody waits for anything
 
@@ -1163,7 +1163,7 @@ class Audit:
             if status or not denials:
                 raise Trouble(f"denials: status {status}: {errors}")
             self.told = {"denials": denials.encode(), "the archive of evidence": self._evidence(gate),
-                         "what a sink got": self._shipped(gate), "the gate's own log": gate.output.read_bytes()}
+                         **self._shipped(gate), "the gate's own log": gate.output.read_bytes()}
         return self.told
 
     @staticmethod
@@ -1179,18 +1179,32 @@ class Audit:
 
     @staticmethod
     def _shipped(gate):
-        """What a sink gets, with the parameters that are made for it."""
-        taker = Datagrams(gate.folder / "taker.sock").read()
-        os.chmod(taker.path, 0o666)  # the gate may run as somebody else
+        """What sinks of each kind get, with the parameters that are made for them: bytes by name."""
+        datagrams = {kind: Datagrams(gate.folder / f"{kind}.sock").read() for kind in ("syslog", "journald")}
+        for taker in datagrams.values():
+            os.chmod(taker.path, 0o666)  # the gate may run as somebody else
+        pki = certs.Certs(gate.folder / "sinks-pki").issue("server", "IP:127.0.0.1")
+        web, database = Web(pki.server("server", demands_client=False)), Postgres(gate.folder / "pg")
+        database.fresh()
+        sinks = [f'kind = "{kind}", address = "unix://{taker.path}"' for kind, taker in datagrams.items()]
+        sinks.append(f'kind = "https", url = "https://127.0.0.1:{web.port}/", ca = "{pki.folder}/ca.pem"')
+        sinks.append(f'kind = "postgres", connection = "{database.connection()}"')
         config = gate.folder / "ship.conf"
-        config.write_text(gate.config.read_text(encoding="latin-1") + f'''
-sink "taker" {{ kind = "syslog", address = "unix://{taker.path}", state = "{gate.folder}/taker.state" }}
-''', encoding="latin-1")
-        status, _, errors = gate.run("audit", "ship", "--config", config, "--once")
-        taker.end()
-        if status or not taker.got:
-            raise Trouble(f"audit ship: status {status}: {errors}")
-        return b"\n".join(taker.got)
+        config.write_text(gate.config.read_text(encoding="latin-1") + "".join(
+            f'\nsink "taker{n}" {{ {keys}, state = "{gate.folder}/taker.state" }}' for n, keys in enumerate(sinks)) + "\n",
+            encoding="latin-1")
+        try:
+            status, _, errors = gate.run("audit", "ship", "--config", config, "--once")
+            rows = database.ask("SELECT r, encode(line, 'escape') FROM sallyport.record r")
+            got = {"what the database got": "\n".join(map(str, rows)).encode(), "what the collector got": b"".join(web.got),
+                   **{f"what {kind} got": b"\n".join(taker.got) for kind, taker in datagrams.items()}}
+        finally:
+            for taker in (*datagrams.values(), web):
+                taker.end()
+            database.stop()
+        if status or not all(b"image.pull" in text for text in got.values()):
+            raise Trouble(f"audit ship: status {status}: {errors}; {({name: len(text) for name, text in got.items()})}")
+        return got
 
     @staticmethod
     def listed(records):

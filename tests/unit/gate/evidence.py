@@ -409,6 +409,8 @@ def forgeries_are_named(place, archive, log):
     place.expect("the hash that was printed tells", page, "SHA256SUMS: is not the one that --sums names", "--sums", sums)
     place.expect("the true one has it", archive, None, "--sums", sums)
     place.expect("a key that was given", archive, "not signed by the key that was given", "--key", text_key(outsider.key))
+    status, said = place.verify(archive, "--key", place.dir / "absent.vkey")
+    want("a key that is in no file", (2, True), (status, "--key names no key" in said))
     receipt = f"{ORIGIN};50;{json.loads(log.lines[50])['h']}"
     place.expect("a receipt", archive, None, "--receipt", receipt)
     place.expect("a receipt of another", archive, "record 50 is another", "--receipt", receipt.replace(";50;", ";50;0")[:-1])
