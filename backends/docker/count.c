@@ -104,6 +104,24 @@ static const char *df_target(struct backend_call *call)
 	return docker_text(call, "/v1.%d/system/df%s", minor, minor < 42 ? "" : type);
 }
 
+/* In the form that the label beside it has: engines take no two forms in one filter. */
+static const char *states_that_run(struct backend_call *call)
+{
+	const char *list = docker_state(call)->flavor->running, *ret;
+	struct buf text;
+
+	buf_init(&text, 256);
+	for (const char *p = list; *p; p++)
+		if (*p == '[')
+			buf_puts(&text, "{");
+		else
+			buf_printf(&text, "%s%c", *p == ',' || *p == ']' ? ":true" : "",
+				   *p == ']' ? '}' : *p);
+	ret = docker_whole(call, buf_span(&text));
+	buf_fini(&text);
+	return ret;
+}
+
 static void begin(struct docker *d, struct backend_call *call)
 {
 	struct counting *c = &call->counting;
@@ -118,10 +136,10 @@ static void begin(struct docker *d, struct backend_call *call)
 	}
 	if (c->wants & COUNT_RUNNING)
 		want(call,
-		     docker_text(call, "/v1.%d/containers/json?filters=%s", minor,
-				 own_filter(call, REACH_CONTAINERS,
-					    docker_text(call, "\"status\":%s",
-							docker_state(call)->flavor->running))),
+		     docker_text(
+			     call, "/v1.%d/containers/json?filters=%s", minor,
+			     own_filter(call, REACH_CONTAINERS,
+					docker_text(call, "\"status\":%s", states_that_run(call)))),
 		     "running", "");
 	if (c->wants & COUNT_VOLUMES)
 		want(call,
