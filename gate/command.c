@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_kind { OPTION_FLAG = 0, OPTION_TEXT, OPTION_MUST, OPTION_COUNT };
+enum option_kind { OPTION_FLAG = 0, OPTION_TEXT, OPTION_MUST, OPTION_COUNT, OPTION_MANY };
 
 enum command_id {
 #define COMMAND(id, name, arguments, rest, summary) ID_##id,
@@ -134,6 +134,16 @@ int command_run(const struct command *c, const struct args *args)
 	return c->run(args);
 }
 
+static int store_one_more(const struct option *o, const char *value, struct args_list *to,
+			  struct err *err)
+{
+	if (to->count == ARGS_LIST_MAX)
+		return err_set(err, ERR_INPUT, "--%s may be given %d times", o->name,
+			       ARGS_LIST_MAX);
+	to->items[to->count++] = value;
+	return 0;
+}
+
 static int store(const struct option *o, const char *value, struct args *ret, struct err *err)
 {
 	char *to = (char *)ret + o->offset;
@@ -154,6 +164,8 @@ static int store(const struct option *o, const char *value, struct args *ret, st
 				       o->name, value);
 		ret->has_count = true;
 		return 0;
+	case OPTION_MANY:
+		return store_one_more(o, value, (struct args_list *)(void *)to, err);
 	}
 	return 0;
 }

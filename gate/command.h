@@ -21,6 +21,13 @@ enum {
 };
 
 #define ARGS_REST_MAX 256
+#define ARGS_LIST_MAX 64
+
+/* An option that may be given more than once. */
+struct args_list {
+	const char *items[ARGS_LIST_MAX];
+	size_t count;
+};
 
 /* What was written behind a verb; what was not given is NULL, false or 0. */
 struct args {
@@ -50,6 +57,12 @@ struct args {
 		*mode; /* listener; socket: who asks it */
 	const char *out, *url, *to, *ca, *commit, *author, *approver, *ticket; /* bundle */
 	bool kill, release; /* quarantine, with a ticket */
+
+	/* sandbox */
+	const char *token_file, *image, *idle, *memory, *cpus, *pids, *disk, *output, *cwd,
+		*timeout;
+	struct args_list env, labels;
+	bool terminal, no_input, detach;
 
 	const char *clients, *dir; /* init */
 	bool from_env;

@@ -11,6 +11,7 @@
 
 #include "proxy/sandbox/inside/names.h"
 #include "proxy/sandbox/inside/verbs.h"
+#include "proxy/sandbox/inside/walk.h"
 
 static int read_flag(struct words *w, const char *name)
 {
@@ -66,56 +67,6 @@ static int open_resolved(int folder, const char *path, int flags, uint64_t resol
 	return (int)fd;
 }
 
-static int step(int folder, const char *name, bool parents, bool follow)
-{
-	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
-	int fd = openat(folder, name, flags);
-
-	if (fd < 0 && errno == ENOENT && parents) {
-		if (mkdirat(folder, name, 0755) < 0 && errno != EEXIST)
-			return -1;
-		fd = openat(folder, name, flags);
-	}
-	/* A link to a folder that is not followed is ENOTDIR; say what it is. */
-	if (fd < 0 && errno == ENOTDIR && !follow) {
-		struct stat st;
-
-		if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-			errno = ELOOP;
-		else
-			errno = ENOTDIR;
-	}
-	return fd;
-}
-
-static int walk(int from, char *path, bool parents, bool follow)
-{
-	int folder = openat(from, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char *rest = path, *name;
-
-	while (folder >= 0 && (name = strsep(&rest, "/"))) {
-		int next, sys;
-
-		if (!*name || strcmp(name, ".") == 0)
-			continue;
-		if (!follow && strcmp(name, "..") == 0) {
-			errno = EXDEV;
-			next = -1;
-		} else
-			next = step(folder, name, parents, follow);
-		sys = errno;
-		(void)close(folder);
-		errno = sys;
-		folder = next;
-	}
-	return folder;
-}
-
-int folder_walk(int folder, char *path, bool parents)
-{
-	return walk(folder, path, parents, false);
-}
-
 static int find_folder(int from, char *path, bool parents, bool fenced)
 {
 	const uint64_t resolve = RESOLVE_NO_MAGICLINKS | (fenced ? RESOLVE_BENEATH : 0);
@@ -123,7 +74,7 @@ static int find_folder(int from, char *path, bool parents, bool fenced)
 
 	if (folder >= 0 || (errno != ENOSYS && !(errno == ENOENT && parents)))
 		return folder;
-	return walk(from, path, parents, !fenced);
+	return walk_to(from, path, parents, !fenced);
 }
 
 /* Cuts the last component off.  0, or -1: it names nothing. */

@@ -42,10 +42,4 @@ int place_find(struct place *p, const struct words *w, bool parents);
 /* Opens what is there; a link is followed only for reading and only without O_NOFOLLOW. */
 int place_open(const struct place *p, int flags);
 
-/*
- * Opens (O_PATH) the folder at path beneath folder without following any link; parents: makes what
- * is missing.  ".." is EXDEV, a link ELOOP.  path is used up.
- */
-int folder_walk(int folder, char *path, bool parents);
-
 #endif

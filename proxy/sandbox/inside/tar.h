@@ -9,6 +9,7 @@
 
 #define TAR_BLOCK    512
 #define TAR_PATH_MAX 4096  /* octets of a name or a link's target, with its NUL */
+#define TAR_NAME_MAX 255   /* of one component */
 #define TAR_PAX_MAX  65536 /* octets of the records before one member */
 
 struct tar_head {

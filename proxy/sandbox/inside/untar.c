@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proxy/sandbox/inside/place.h"
 #include "proxy/sandbox/inside/tar.h"
+#include "proxy/sandbox/inside/walk.h"
 
 /* One member, by its head and what stood before it. */
 struct member {
@@ -181,7 +181,7 @@ static void apply_before(void)
 }
 
 /* The folder that path is in, beneath folder, and the name there.  -1 with errno. */
-static int enter(int folder, const char *path, char name[NAME_OCTETS_MAX + 1], bool make)
+static int enter(int folder, const char *path, char name[TAR_NAME_MAX + 1], bool make)
 {
 	static char way[TAR_PATH_MAX];
 	size_t n = strlen(path);
@@ -198,11 +198,11 @@ static int enter(int folder, const char *path, char name[NAME_OCTETS_MAX + 1], b
 	if (strcmp(last, "..") == 0)
 		return -1;
 	errno = ENAMETOOLONG;
-	if (strlen(last) > NAME_OCTETS_MAX)
+	if (strlen(last) > TAR_NAME_MAX)
 		return -1;
 	memcpy(name, *last ? last : ".", *last ? strlen(last) + 1 : 2);
 	*last = '\0';
-	return folder_walk(folder, way, make);
+	return walk_to(folder, way, make, false);
 }
 
 static int unpack_folder(int folder, const char *name)
@@ -261,7 +261,7 @@ static int unpack_file(const struct tar_source *from, int folder, const char *na
 /* A hard link to what is beneath the folder, too; a link's own file and never what it points to. */
 static int unpack_hard(int top, int folder, const char *name)
 {
-	char other[NAME_OCTETS_MAX + 1];
+	char other[TAR_NAME_MAX + 1];
 	int from = enter(top, m.link, other, false), done, sys;
 
 	if (from < 0)
@@ -302,7 +302,7 @@ static int unpack_as(const struct tar_source *from, int top, int folder, const c
 
 static int unpack(const struct tar_source *from, int top)
 {
-	char name[NAME_OCTETS_MAX + 1];
+	char name[TAR_NAME_MAX + 1];
 	int folder, done, sys;
 
 	apply_before();
