@@ -82,7 +82,7 @@ static int confine(const struct box_plan *p, struct err *err)
 	/* Who is not dumpable has no files in /proc, and so no ids. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_sys(err, "become dumpable");
-	if (box_ids_map(p->head.uid, p->head.gid, err) < 0 || box_cgroups_join(p, err) < 0)
+	if (box_ids_map(p, err) < 0 || box_cgroups_join(p, err) < 0)
 		return -1;
 	/* Nothing hangs on it: no clock can be set without capabilities. */
 	if (unshare(CLONE_NEWTIME) < 0 && errno != EINVAL && errno != EPERM)
@@ -219,8 +219,9 @@ static void reap(struct init *in)
 	int status;
 	pid_t pid;
 
-	if (read(in->signals, &info, sizeof(info)) < 0 && errno != EAGAIN)
-		die(in);
+	while (read(in->signals, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo == SIGTERM)
+			die(in);
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (size_t i = 0; i < BOX_COMMANDS_MAX; i++)
 			if (in->running[i].id && in->running[i].pid == pid) {
@@ -254,6 +255,11 @@ static void serve(struct init *in)
 	}
 }
 
+void box_die_with_launcher(const struct box_plan *p)
+{
+	prctl(PR_SET_PDEATHSIG, p->head.mode == BOX_BARE ? SIGTERM : SIGKILL, 0, 0, 0);
+}
+
 void box_init_run(const struct box_plan *p, const struct box_filters *f)
 {
 	struct init in = {.plan = p, .filters = f};
@@ -268,10 +274,10 @@ void box_init_run(const struct box_plan *p, const struct box_filters *f)
 		answer(&in, &err, 0, -1);
 		_exit(1);
 	}
-	/* What was given up on the way has cleared it. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	box_die_with_launcher(p); /* what was given up on the way has cleared it */
 	sigemptyset(&all);
 	sigaddset(&all, SIGCHLD);
+	sigaddset(&all, SIGTERM);
 	in.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->head.mode == BOX_CONFINED)
 		root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

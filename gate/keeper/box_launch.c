@@ -77,7 +77,7 @@ static void child_main(const struct box_plan *p) __attribute__((noreturn));
 
 static void child_main(const struct box_plan *p)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	box_die_with_launcher(p);
 	prctl(PR_SET_NAME, "sallyp-box", 0, 0, 0);
 	box_init_run(p, &launcher.filters);
 }
@@ -121,7 +121,7 @@ static bool obey(void)
 {
 	int fds[BOX_FDS_MAX];
 	struct box_wire_ask ask;
-	struct box_plan plan = {0};
+	struct box_plan plan = {.outer_uid = geteuid(), .outer_gid = getegid()};
 	struct err err = {0};
 	size_t count = 0;
 	int kept = -1;

@@ -68,6 +68,8 @@ struct box_plan {
 	int cgroups[BOX_CGROUPS_MAX];
 	int commands, events, folder;
 	struct span filter;
+	uid_t outer_uid; /* who the launcher is: behind the clone() nobody knows */
+	gid_t outer_gid;
 };
 
 /* launcher, init → keeper, over the socket of events */
@@ -125,8 +127,11 @@ struct box_filters {
 };
 void box_init_run(const struct box_plan *p, const struct box_filters *f) __attribute__((noreturn));
 
+/* Of a bare one, too: it gets the time to kill what is below it. */
+void box_die_with_launcher(const struct box_plan *p);
+
 /* box_walls.c, box_root.c: the steps, in their order; each of them once, in the init. */
-int box_ids_map(uid_t uid, gid_t gid, struct err *err);
+int box_ids_map(const struct box_plan *p, struct err *err);
 int box_cgroups_join(const struct box_plan *p, struct err *err);
 int box_names_set(const struct box_plan *p, struct err *err);
 int box_loopback_up(struct err *err);

@@ -24,16 +24,16 @@ static int write_file(const char *path, const char *text, struct err *err)
 	return 0;
 }
 
-int box_ids_map(uid_t uid, gid_t gid, struct err *err)
+int box_ids_map(const struct box_plan *p, struct err *err)
 {
 	char text[64];
 
 	if (write_file("/proc/self/setgroups", "deny", err) < 0)
 		return -1;
-	snprintf(text, sizeof(text), "%u %u 1", gid, getegid());
+	snprintf(text, sizeof(text), "%u %u 1", p->head.gid, p->outer_gid);
 	if (write_file("/proc/self/gid_map", text, err) < 0)
 		return -1;
-	snprintf(text, sizeof(text), "%u %u 1", uid, geteuid());
+	snprintf(text, sizeof(text), "%u %u 1", p->head.uid, p->outer_uid);
 	return write_file("/proc/self/uid_map", text, err);
 }
 
