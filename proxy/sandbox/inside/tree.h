@@ -3,6 +3,11 @@
  *
  * This process is their subreaper: whoever is orphaned becomes its child, so that nothing of the
  * tree is left exactly when it has no child any more.  Needs /proc.
+ *
+ * Where the kernel has no subreapers (gVisor before 2023) orphans go to process 1, which starts
+ * nothing itself: its children that began no earlier than this process are taken for ours when all
+ * are to be killed.  Of two commands at the same time the one that is killed then takes along what
+ * the other has orphaned.
  */
 #ifndef PROXY_SANDBOX_INSIDE_TREE_H
 #define PROXY_SANDBOX_INSIDE_TREE_H

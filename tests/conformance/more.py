@@ -1,0 +1,1 @@
+"""More behaviours: what is tried with programs of the repository."""
