@@ -230,6 +230,8 @@ struct backend_call {
 	enum isolation minimum;        /* that the profile asks for, for GATE_LABEL_ISOLATION */
 	const char *listener;          /* for GATE_LABEL_LISTENER; NULL or "": none */
 	const struct reach *reach;     /* what the profile shows of the objects of others */
+	struct span seccomp; /* the filter of system calls that the profile gives containers, as
+				JSON; "" where that is the service's own */
 	const struct adopted *adopted; /* by kind and id, in order */
 	size_t adopted_count;
 	const char *self; /* the gate's own container, by id or name; "" or NULL: it is in none */

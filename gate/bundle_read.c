@@ -160,12 +160,9 @@ static int add_file(struct reader *r, const char *path, struct err *err)
 	return rc;
 }
 
-static int is_lua(const struct dirent *d)
+static int is_rules(const struct dirent *d)
 {
-	size_t len = strlen(d->d_name);
-
-	return d->d_name[0] != '.' && len > 4 && strcmp(d->d_name + len - 4, ".lua") == 0 &&
-	       !profile_folder_is_test(d->d_name);
+	return profile_folder_has(d->d_name) && !profile_folder_is_test(d->d_name);
 }
 
 /* By bytes: the order must not depend on the language of whoever starts the gate. */
@@ -182,7 +179,7 @@ static int add_folder(struct reader *r, const char *folder, struct err *err)
 	if (r->config.only_signed)
 		return err_set(err, ERR_CONFIG,
 			       "%s: rules { signed = true } takes bundles, no folders", folder);
-	count = scandir(folder, &list, is_lua, by_name);
+	count = scandir(folder, &list, is_rules, by_name);
 	if (count < 0)
 		return err_sys(err, "read the folder %s", folder);
 	for (int i = 0; i < count; i++) {

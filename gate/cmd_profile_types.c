@@ -36,6 +36,8 @@
 	"boolean|{ within?: string, fresh?: boolean, privileged?: boolean, changes?: "             \
 	"(\"command\"|\"env\"|\"labels\")[], moves?: { [1]: string, [2]: string }[] }"
 #define TYPE_VISIBILITY "\"own\"|\"all\"|(\"own\"|VisibilityEntry)[]"
+#define TYPE_SECCOMP    "string"
+#define TYPE_APPARMOR   "string"
 #define TYPE_DENIAL     "\"full\"|\"code\""
 #define TYPE_RUNNING    "\"report\"|\"minimum\"|\"stop\""
 #define TYPE_MODE       "\"enforce\"|\"warn\"|\"shadow\""

@@ -4,6 +4,7 @@
 #include "gate/base/hash.h"
 #include "gate/bundle.h"
 #include "gate/profile_folder.h"
+#include "rules/seccomp.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +17,14 @@ bool pack_is(struct span text)
 	return span_starts(text, MAGIC);
 }
 
-/* One of *.lua without a folder, and no tests: what a folder of profiles would have. */
+/* One of *.lua or *.seccomp.json without a folder, and no tests: what a folder of profiles would
+ * have. */
 static bool is_file_name(struct span name)
 {
 	char copy[NAME_MAX_BYTES + 1];
 
 	if (name.len <= 4 || name.len > NAME_MAX_BYTES || name.at[0] == '.' ||
-	    memcmp(name.at + name.len - 4, ".lua", 4) != 0)
+	    !(span_ends(name, ".lua") || span_ends(name, SECCOMP_SUFFIX)))
 		return false;
 	for (size_t i = 0; i < name.len; i++)
 		if ((unsigned char)name.at[i] <= ' ' || name.at[i] == '/' ||

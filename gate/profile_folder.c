@@ -2,6 +2,7 @@
 
 #include "gate/base/io.h"
 #include "gate/bundle.h"
+#include "rules/seccomp.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -43,9 +44,14 @@ static int add(const char *path, struct arena *a, struct profile_folder *ret, st
 	return 0;
 }
 
-static int is_lua(const struct dirent *d)
+bool profile_folder_has(const char *name)
 {
-	return d->d_name[0] != '.' && ends_with(d->d_name, ".lua");
+	return name[0] != '.' && (ends_with(name, ".lua") || seccomp_is_file(name));
+}
+
+static int is_rules(const struct dirent *d)
+{
+	return profile_folder_has(d->d_name);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -66,7 +72,7 @@ int profile_folder_read(const char *path, struct arena *a, struct profile_folder
 		return err_sys(err, "%s", path);
 	if (!S_ISDIR(st.st_mode))
 		return add(path, a, ret, err);
-	count = scandir(path, &list, is_lua, by_name);
+	count = scandir(path, &list, is_rules, by_name);
 	if (count < 0)
 		return err_sys(err, "read the folder %s", path);
 	for (int i = 0; i < count; i++) {

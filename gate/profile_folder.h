@@ -2,7 +2,7 @@
  * profile_folder.h - a folder of profiles as its authors have it: for test and lint.
  *
  * *.lua are files of profiles, *_test.lua are tests of them, which serve and
- * check leave alone.
+ * check leave alone.  *.seccomp.json are profiles of system calls (rules/seccomp.h).
  */
 #ifndef GATE_PROFILE_FOLDER_H
 #define GATE_PROFILE_FOLDER_H
@@ -19,6 +19,9 @@ struct profile_folder {
 	struct rule_source tests[FOLDER_FILES_MAX];
 	size_t test_count;
 };
+
+/* Whether a file of this name is read at all. */
+bool profile_folder_has(const char *name);
 
 /* Whether a file of this name holds tests. */
 bool profile_folder_is_test(const char *name);

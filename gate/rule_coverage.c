@@ -3,6 +3,8 @@
 #include "gate/base/buf.h"
 #include "rules/coverage.h"
 
+#include "rules/seccomp.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +57,9 @@ struct rule_coverage *rule_coverage_open(const struct profile_folder *folder, bo
 	}
 	c->checks = checks;
 	for (size_t i = 0; rc == 0 && i < folder->source_count; i++)
-		rc = add_file(c, &folder->sources[i], err);
+		rc = seccomp_is_file(folder->sources[i].name)
+			     ? 0
+			     : add_file(c, &folder->sources[i], err);
 	for (size_t i = 0; rc == 0 && checks && engine_prelude_at(i, &source); i++)
 		rc = add_file(c, &source, err);
 	if (rc == 0)

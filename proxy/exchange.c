@@ -285,6 +285,7 @@ void exchange_prepare_call(struct exchange *x)
 	call->minimum = x->profile ? profile_minimum(x->profile) : ISOLATION_NONE;
 	call->listener = x->conn->listener->alone ? x->conn->listener->name : "";
 	call->reach = x->profile ? profile_reach(x->profile) : &sees_nothing;
+	call->seccomp = x->profile ? profile_seccomp(x->profile) : (struct span){"", 0};
 	call->adopted = x->service->conf->adopted;
 	call->adopted_count = x->service->conf->adopted_count;
 	call->self = x->worker->conf->self;

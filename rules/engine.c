@@ -80,7 +80,8 @@ static int load_protected(lua_State *lua)
 	language_open(lua);
 	load_prelude(lua, l);
 	for (size_t i = 0; i < l->count; i++)
-		load_source(lua, l, i);
+		if (!seccomp_is_file(l->sources[i].name))
+			load_source(lua, l, i);
 	return 0;
 }
 
@@ -160,6 +161,19 @@ bool engine_prelude_at(size_t i, struct rule_source *ret)
 
 /* --- opening and closing --- */
 
+static int load_seccomp(struct engine *eng, const struct rule_source *sources, size_t count,
+			struct err *err)
+{
+	if (seccomp_list_begin(&eng->seccomp, eng->memory, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (seccomp_is_file(sources[i].name) &&
+		    seccomp_list_add(&eng->seccomp, sources[i].name, sources[i].text, eng->memory,
+				     err) < 0)
+			return -1;
+	return 0;
+}
+
 static struct engine *create(const struct engine_limits *limits, struct err *err)
 {
 	struct engine *eng = calloc(1, sizeof(*eng));
@@ -202,9 +216,9 @@ struct engine *engine_open(const struct rule_source *sources, size_t count,
 	eng->prelude_hash = hash_prelude();
 	for (size_t i = 0; i < count; i++)
 		eng->source_hashes[i] = hash_of(sources[i].text);
-	if (load(eng, sources, count, err) < 0 || profile_resolve_all(eng, err) < 0 ||
-	    exception_check_all(eng, err) < 0 || settle(eng, err) < 0 ||
-	    examples_check_all(eng, err) < 0) {
+	if (load_seccomp(eng, sources, count, err) < 0 || load(eng, sources, count, err) < 0 ||
+	    profile_resolve_all(eng, err) < 0 || exception_check_all(eng, err) < 0 ||
+	    settle(eng, err) < 0 || examples_check_all(eng, err) < 0) {
 		engine_close(eng);
 		return NULL;
 	}

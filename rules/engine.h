@@ -88,7 +88,8 @@
 struct engine;
 struct profile;
 
-/* One file of profiles.  Text only, at most 256 KiB; not kept. */
+/* One file of profiles, or a profile of system calls (seccomp.h).  Text only, at most 256 KiB;
+   not kept. */
 struct rule_source {
 	const char *name; /* in messages: file name without its folder */
 	struct span text;
@@ -151,6 +152,9 @@ bool profile_wants_two_approvers(const struct profile *p);  /* two_approvers */
 bool profile_closes_streams(const struct profile *p);       /* close_streams */
 enum isolation profile_minimum(const struct profile *p);    /* isolation = { min = ... } */
 enum running profile_running(const struct profile *p);      /* what `running` says */
+
+/* The profile of system calls that containers get; "" where the engine's own is meant. */
+struct span profile_seccomp(const struct profile *p);
 
 /* update: seconds for which what is taken away is remembered; 0: it is no profile for updates. */
 int64_t profile_updates(const struct profile *p);

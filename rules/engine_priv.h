@@ -21,6 +21,7 @@
 #include "rules/quota.h"
 #include "rules/rate.h"
 #include "rules/sandbox_priv.h"
+#include "rules/seccomp.h"
 #include "rules/settings_priv.h"
 
 #define PROFILES_MAX           256
@@ -95,6 +96,7 @@ struct profile {
 	size_t exception_count;
 	bool codes_only;
 	enum isolation minimum;
+	const struct seccomp_known *seccomp; /* the setting; never NULL once resolved */
 	enum running running;
 	unsigned char check_modes[ITEMS_MAX]; /* of standard checks: enum rule_mode */
 	unsigned char grants[OP_COUNT];       /* enum grant */
@@ -151,6 +153,8 @@ struct engine {
 	size_t exception_count;
 	struct engine_trace *trace; /* NULL: nobody looks on */
 
+	struct seccomp_list seccomp;
+
 	struct profile *profiles[PROFILES_MAX];
 	size_t profile_count;
 	struct hash prelude_hash, source_hashes[PROFILES_MAX];
@@ -187,6 +191,13 @@ bool saying_is_verdict(lua_State *lua, int index);
 /* The mode in which it judges, for what it says of this reason; ask: it wants a person's yes. */
 enum rule_mode judging_mode(const struct judging *call, const struct item *it, enum reason r,
 			    bool ask);
+
+/* --- seccomp_words.c: Lua functions of standard checks and hardening --- */
+
+/* seccomp_more(text, name, machine, add, drop): what a profile of system calls in a request allows
+ * that the one of that name does not, as a list of texts. */
+int word_seccomp_more(lua_State *lua);
+int word_seccomp_sha256(lua_State *lua); /* seccomp_sha256(name) */
 
 /* --- judge.c --- */
 

@@ -448,9 +448,14 @@ static void push_what_runs(lua_State *lua, bool builds)
 }
 
 static const struct library_word check_words[] = {
-	{"check", word_check},     {"harden", word_harden},
-	{"refuse", saying_refuse}, {"refuse_update", saying_refuse_update},
+	{"check", word_check},
+	{"harden", word_harden},
+	{"refuse", saying_refuse},
+	{"refuse_update", saying_refuse_update},
 	{"change", saying_change},
+	{"seccomp_more", word_seccomp_more},
+	{"seccomp_sha256", word_seccomp_sha256},
+	{"warn", saying_warn},
 };
 
 static const struct library_word profile_words[] = {

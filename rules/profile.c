@@ -120,13 +120,61 @@ static void digest(const struct engine *eng, struct profile *p)
 	p->codes_only = strcmp(jv_str(&p->settings, "denial", "full"), "code") == 0;
 	/* A socket is exchanged, an image pinned in the same way as something is filled in. */
 	p->hardens = harden->kind == JV_OBJECT || harden->b ||
-		     jv_true(&p->settings, "own_socket") || jv_true(&p->settings, "pin");
+		     jv_true(&p->settings, "own_socket") || jv_true(&p->settings, "pin") ||
+		     p->seccomp->text.len || *jv_str(&p->settings, "apparmor", "");
 	p->running = running_find(jv_get(&p->settings, "running")->str);
 	isolation_find(span_of(jv_str(jv_get(&p->settings, "isolation"), "min", "process")),
 		       &p->minimum);
 	p->wants_attested = jv_true(jv_get(&p->settings, "isolation"), "attested");
 	for (size_t i = 0; i < hidden->count; i++)
 		p->hides |= hide_find(hidden->items[i].str);
+}
+
+static int unknown_seccomp(const struct engine *eng, const struct profile *p, const char *name,
+			   struct err *err)
+{
+	struct nearest near = nearest_to(span_of(name));
+	char text[NEAREST_TEXT_MAX];
+
+	for (size_t i = 0; i < eng->seccomp.count; i++)
+		nearest_offer(&near, eng->seccomp.list[i].name);
+	err_set(err, ERR_CONFIG,
+		"no seccomp profile is named \"%.64s\"%s; it comes with the program, or stands "
+		"beside "
+		"the profiles as NAME" SECCOMP_SUFFIX,
+		name, nearest_said(near.best, text));
+	return settings_blame(&p->at, "seccomp", err);
+}
+
+/* A child's allows no more than its parent's, whatever the capabilities. */
+static bool seccomp_within(const struct profile *outer, const struct profile *inner)
+{
+	struct arena *a = arena_create((size_t)1 << 20);
+	struct seccomp_more one;
+	bool within = outer->seccomp == inner->seccomp;
+
+	if (a && !within)
+		within = seccomp_profile_more_anywhere(inner->seccomp->profile,
+						       outer->seccomp->profile, a, &one, 1) == 0;
+	arena_destroy(a);
+	return within;
+}
+
+static int take_seccomp(const struct engine *eng, struct profile *p, struct err *err)
+{
+	const char *name = jv_str(&p->settings, "seccomp", SECCOMP_DEFAULT);
+
+	p->seccomp = seccomp_list_find(&eng->seccomp, name);
+	if (!p->seccomp)
+		return unknown_seccomp(eng, p, name, err);
+	/* What is marked as weaker than the default is the operator's word, not a loosening. */
+	if (!p->parent || !p->parent->seccomp->text.len || seccomp_within(p->parent, p))
+		return 0;
+	err_set(err, ERR_CONFIG,
+		"\"%s\" allows more than \"%s\", which \"%s\" has and this profile extends: see "
+		"'sallyport seccomp diff'",
+		name, p->parent->seccomp->name, p->parent->name);
+	return settings_blame(&p->at, "seccomp", err);
 }
 
 static enum rule_mode mode_named(const struct jv *word)
@@ -248,6 +296,8 @@ static int resolve(struct engine *eng, struct profile *p, struct err *err)
 		p->setting_lines[i] = jv_get(&p->given, settings[i].name)
 					      ? settings_line(&p->at, settings[i].name)
 					      : p->at.line;
+	if (take_seccomp(eng, p, err) < 0)
+		return -1;
 	digest(eng, p);
 	if (set_check_modes(eng, p, err) < 0)
 		return -1;
@@ -396,8 +446,13 @@ enum relation profile_compare(const struct profile *first, const struct profile 
 		return RELATION_EQUAL;
 	if (s->kind == KIND_STRING)
 		return RELATION_OTHER;
-	less = modes ? modes_within(first, second) : settings_within(s, x, y, a);
-	more = modes ? modes_within(second, first) : settings_within(s, y, x, a);
+	if (s->kind == KIND_SECCOMP) {
+		less = seccomp_within(first, second);
+		more = seccomp_within(second, first);
+	} else {
+		less = modes ? modes_within(first, second) : settings_within(s, x, y, a);
+		more = modes ? modes_within(second, first) : settings_within(s, y, x, a);
+	}
 	if (less && more)
 		return RELATION_OTHER;
 	return less ? RELATION_TIGHTER : more ? RELATION_LOOSER : RELATION_BOTH;
@@ -454,6 +509,11 @@ bool profile_closes_streams(const struct profile *p)
 enum isolation profile_minimum(const struct profile *p)
 {
 	return p->minimum;
+}
+
+struct span profile_seccomp(const struct profile *p)
+{
+	return p->seccomp->text;
 }
 
 enum running profile_running(const struct profile *p)

@@ -12,6 +12,7 @@
 #include "gate/base/arena.h"
 #include "gate/base/buf.h"
 #include "gate/base/err.h"
+#include "gate/base/hash.h"
 #include "gate/base/seccomp_profile.h"
 
 #define SECCOMP_DEFAULT "default"
@@ -26,6 +27,39 @@ struct seccomp_file {
 
 extern const struct seccomp_file seccomp_files[];
 extern const size_t seccomp_file_count;
+
+#define SECCOMP_PROFILES_MAX 64
+
+/* One that trust profiles can name. */
+struct seccomp_known {
+	const char *name, *file; /* file: in messages */
+	const struct seccomp_profile *profile;
+	struct span text;              /* as it is sent; "" for the default, which is not */
+	char sha256[HASH_HEX_LEN + 1]; /* of that text */
+};
+
+struct seccomp_list {
+	struct seccomp_known list[SECCOMP_PROFILES_MAX];
+	size_t count;
+};
+
+/* Adds those that come with the program; *list is empty.  All in the arena. */
+int seccomp_list_begin(struct seccomp_list *list, struct arena *a, struct err *err);
+
+/*
+ * Adds an operator's.  ERR_CONFIG "FILE:LINE: ..." for what cannot be read in one way, a syscall
+ * that libseccomp does not know, and what allows more than the default without saying so.
+ */
+int seccomp_list_add(struct seccomp_list *list, const char *file, struct span text, struct arena *a,
+		     struct err *err);
+
+const struct seccomp_known *seccomp_list_find(const struct seccomp_list *list, const char *name);
+
+/* "mount (allowed; refused there)": one thing that is more, for people. */
+void seccomp_more_say(const struct seccomp_more *more, char *ret, size_t size);
+
+/* Whether a source of rules is such a file: by its name. */
+bool seccomp_is_file(const char *name);
 
 /* NULL if none of that name comes with the program. */
 const struct seccomp_file *seccomp_file_find(const char *name);

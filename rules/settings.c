@@ -501,6 +501,25 @@ static int check_rates(struct checking *c, struct jv *v)
 	return 0;
 }
 
+/* What lands in a security option: no separators, nothing to quote. */
+static int check_name(struct checking *c, const char *want, const struct jv *v)
+{
+	bool fine = v->kind == JV_STRING && v->str.len > 0 && v->str.len <= 64;
+
+	for (size_t i = 0; fine && i < v->str.len; i++)
+		fine = isalnum((unsigned char)v->str.at[i]) || (i && strchr("-_.", v->str.at[i]));
+	return fine ? 0 : settings_wrong(c, want, v);
+}
+
+static int check_apparmor(struct checking *c, const struct jv *v)
+{
+	if (check_name(c, "the name of a profile that is loaded on the engine's host", v) < 0)
+		return -1;
+	if (span_is(v->str, "unconfined"))
+		return err_set(c->err, ERR_CONFIG, "\"unconfined\" is no profile");
+	return 0;
+}
+
 static int check_value(struct checking *c, const struct setting *s, struct jv *v)
 {
 	switch (s->kind) {
@@ -542,6 +561,10 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 		return settings_check_update(v, c->arena, c->err);
 	case KIND_QUOTA:
 		return check_quota(c, v);
+	case KIND_SECCOMP:
+		return check_name(c, "the name of a seccomp profile", v);
+	case KIND_APPARMOR:
+		return check_apparmor(c, v);
 	}
 	return err_set(c->err, ERR_CONFIG, "this version cannot enforce it yet; leave it out");
 }

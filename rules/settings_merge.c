@@ -58,7 +58,10 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 	case KIND_MODE:
 		return jv_string("enforce");
 	case KIND_STRING:
+	case KIND_APPARMOR:
 		return jv_string("");
+	case KIND_SECCOMP:
+		return jv_string("default");
 	case KIND_EGRESS:
 	case KIND_UPDATE:
 		break;
@@ -426,6 +429,16 @@ static bool hardening_within(const struct jv *outer, const struct jv *inner)
 	return true;
 }
 
+/* Which of two is tighter nobody here can tell. */
+static int meet_apparmor(const struct meeting *m, struct jv *ret)
+{
+	if (m->parent->str.len && !span_eq(m->parent->str, m->child->str))
+		return err_set(m->err, ERR_CONFIG, "\"%s\" has \"%s\", which must stay",
+			       m->parent_name, m->parent->str.at);
+	*ret = *m->child;
+	return 0;
+}
+
 static int meet(const struct meeting *m, struct jv *ret)
 {
 	switch (m->setting->kind) {
@@ -461,8 +474,11 @@ static int meet(const struct meeting *m, struct jv *ret)
 	case KIND_UPDATE:
 		return settings_update_within(m->parent, m->child) ? (*ret = *m->child, 0)
 								   : loosens(m, "this");
+	case KIND_APPARMOR:
+		return meet_apparmor(m, ret);
 	case KIND_STRING:
 	case KIND_EGRESS:
+	case KIND_SECCOMP:
 		break;
 	}
 	*ret = *m->child;
@@ -561,8 +577,11 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 		return hardening_within(outer, inner);
 	if (s->kind == KIND_STRINGS && s->merge == MERGE_BOTH)
 		return holds_all(inner, outer);
-	if (s->kind == KIND_STRING || s->kind == KIND_EGRESS || s->kind == KIND_MODES)
+	if (s->kind == KIND_STRING || s->kind == KIND_EGRESS || s->kind == KIND_MODES ||
+	    s->kind == KIND_SECCOMP)
 		return false;
+	if (s->kind == KIND_APPARMOR)
+		return !outer->str.len;
 	return meet(&m, &unused) == 0;
 }
 

@@ -37,6 +37,8 @@ enum setting_kind {
 	KIND_RUNNING,
 	KIND_QUOTA,
 	KIND_RATE,
+	KIND_SECCOMP, /* a name: profile.c knows which there are */
+	KIND_APPARMOR,
 	KIND_UPDATE
 };
 

@@ -51,20 +51,15 @@ void docker_attest_capabilities(const struct docker_attesting *at)
 			       spell(at->call, judged));
 }
 
-static bool asks_for_seccomp(const struct jv *facts)
+static bool is_unfiltered(const struct jv *facts)
 {
-	const struct jv *list = jv_get(facts, "security");
-
-	for (size_t i = 0; list && i < list->count; i++)
-		if (strcmp(jv_str(&list->items[i], "name", ""), "seccomp") == 0)
-			return true;
-	return false;
+	return strcmp(jv_str(jv_get(facts, "seccomp"), "given", ""), "unconfined") == 0;
 }
 
 bool docker_expects_filter(const struct docker_attesting *at)
 {
 	return docker_state(at->call)->info->seccomp && !jv_true(at->facts, "privileged") &&
-	       !asks_for_seccomp(at->facts);
+	       !is_unfiltered(at->facts);
 }
 
 /*

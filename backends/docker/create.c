@@ -241,6 +241,11 @@ static int change_one(struct backend_call *call, struct change *c, struct err *e
 		if (c->value.b)
 			set_no_new_privileges(call);
 		return 0;
+	case HARDEN_SECCOMP:
+		return docker_set_seccomp(call, host_of(call), err);
+	case HARDEN_APPARMOR:
+		docker_add_security(call, host_of(call), "apparmor", c->value.str);
+		return 0;
 	case HARDEN_MEMORY:
 		set_limit(call, "Memory", c->value);
 		set_limit(call, "MemorySwap", c->value);
@@ -553,6 +558,7 @@ struct jv docker_create_document(struct backend_call *call)
 	docker_label(call, &doc, "Labels");
 	write_judged(call, &doc);
 	write_labels_added(call, &doc);
+	docker_write_filters(call, &host);
 	write_log_limits(call, &host);
 	if (st->image_pinned)
 		write_pinned(call, &doc);

@@ -144,6 +144,7 @@ struct docker_runtime {
 	const char *path; /* what its level is from: the path, the type; "" if the engine says
 			     neither */
 	struct isolation_weighed is;
+	bool uses_filters; /* of system calls: runsc only with --oci-seccomp */
 };
 
 struct docker_info {
@@ -154,6 +155,8 @@ struct docker_info {
 	size_t runtime_count;
 	bool cgroup_v1;
 	bool seccomp;               /* the engine filters system calls */
+	bool apparmor;              /* its host has AppArmor */
+	const char *machine;        /* of its host, as Go names it; NULL: not known */
 	bool unfiltered;            /* it says that it does not, where nothing else is asked for */
 	bool rootless, maps_users;  /* userns-remap */
 	bool no_new_privileges;     /* the engine's default for all */
@@ -588,6 +591,15 @@ void docker_lower_by(struct docker_reading *r, const struct isolation_reason *wh
 void docker_fact(struct docker_reading *r, const char *path, struct jv value);
 /* The array at path, made if it is not there. */
 struct jv *docker_fact_list(struct docker_reading *r, const char *path);
+
+/* seccomp.c: filters of system calls and AppArmor; host is HostConfig. */
+void docker_begin_security(struct docker_reading *r);
+void docker_read_filter(struct docker_reading *r, struct span value, const char *field);
+void docker_read_apparmor(struct docker_reading *r, struct span value);
+void docker_add_security(struct backend_call *call, struct jv *host, const char *name,
+			 struct span value);
+int docker_set_seccomp(struct backend_call *call, struct jv *host, struct err *err);
+void docker_write_filters(struct backend_call *call, struct jv *host);
 
 /* True if user is root in any spelling; *ret_known: false for a name of which it is not known. */
 /* Its name and value: "seccomp=unconfined", "label:disable", "no-new-privileges". */

@@ -1,6 +1,7 @@
 #include "backends/docker/docker_priv.h"
 
 #include "gate/base/hash.h"
+#include "gate/base/seccomp_profile.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -310,6 +311,8 @@ void docker_read_info(struct arena *a, const struct jv *doc, struct docker_info 
 	ret->no_new_privileges = has_option(doc, "no-new-privileges");
 	ret->seccomp = has_option(doc, "seccomp");
 	ret->unfiltered = has_option(doc, "seccomp,profile=unconfined");
+	ret->apparmor = has_option(doc, "apparmor");
+	ret->machine = seccomp_machine(span_of(jv_str(doc, "Architecture", "")));
 	ret->rootless = has_option(doc, "rootless");
 	ret->maps_users = has_option(doc, "userns");
 	for (size_t i = 0; runtimes && runtimes->kind == JV_OBJECT && i < runtimes->count &&

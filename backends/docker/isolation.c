@@ -50,6 +50,21 @@ static void take_options(struct arena *a, const struct jv *options, struct isola
 	ret->option_count = arena_spent(a) ? 0 : count;
 }
 
+/* --NAME, --NAME=true, or with one dash, as Go takes it. */
+static bool has_flag(const struct isolation_facts *facts, const char *name)
+{
+	for (size_t i = 0; i < facts->arg_count; i++) {
+		struct span arg = facts->args[i], key;
+
+		while (arg.len && arg.at[0] == '-')
+			arg = span_skip(arg, 1);
+		if (span_is(arg, name) || (span_cut(&arg, '=', &key) && span_is(key, name) &&
+					   (span_is(arg, "true") || span_is(arg, "1"))))
+			return true;
+	}
+	return false;
+}
+
 void docker_read_runtime(struct arena *a, const char *name, const struct jv *doc,
 			 struct docker_runtime *ret)
 {
@@ -62,6 +77,8 @@ void docker_read_runtime(struct arena *a, const char *name, const struct jv *doc
 	take_options(a, jv_get(doc, "options"), &facts);
 	*ret = (struct docker_runtime){.name = name};
 	isolation_weigh(a, &facts, &ret->is);
+	ret->uses_filters =
+		strcmp(ret->is.program, "runsc") != 0 || has_flag(&facts, "oci-seccomp");
 	if (strcmp(ret->is.from, "options.BinaryName") == 0)
 		said = jv_str(jv_get(doc, "options"), "BinaryName", "");
 	ret->path = arena_strndup(a, said, strlen(said));

@@ -148,9 +148,11 @@ static void weigh_option(struct docker_reading *r, struct span name, struct span
 	const char *text = docker_word(r->call, value);
 	bool off = span_is(value, "unconfined");
 
-	if (span_is(name, "seccomp") && !span_is(value, "builtin"))
-		docker_lower(r, LOWER_SECCOMP_OTHER, field, text);
-	else if (span_is(name, "apparmor") && off)
+	if (span_is(name, "seccomp"))
+		docker_read_filter(r, value, field);
+	else if (span_is(name, "apparmor"))
+		docker_read_apparmor(r, value);
+	if (span_is(name, "apparmor") && off)
 		docker_lower(r, LOWER_APPARMOR_OFF, field, text);
 	else if (span_is(name, "disable") || (span_is(name, "label") && span_is(value, "disable")))
 		docker_lower(r, LOWER_LABELS_OFF, field, text);
@@ -183,6 +185,7 @@ static void read_security(struct docker_reading *r)
 
 	bool filter_given = false;
 
+	docker_begin_security(r);
 	docker_fact(r, "no_new_privileges", jv_bool(r->info->no_new_privileges));
 	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++) {
 		if (list->items[i].kind != JV_STRING)

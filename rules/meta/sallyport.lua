@@ -114,6 +114,10 @@
 ---| "capability" # this capability is not granted by the profile
 ---| "device" # host devices are not granted by the profile
 ---| "security_opt" # this security option switches confinement off or is unknown
+---| "seccomp_invalid" # the profile of system calls cannot be read in exactly one way
+---| "seccomp_more" # the profile of system calls allows more than the trust profile's
+---| "seccomp_missing" # the container would not have the filter of system calls that the trust profile demands
+---| "apparmor" # the container would not have the AppArmor profile that the trust profile demands
 ---| "masked_paths" # the protection of /proc and /sys must stay as the engine sets it
 ---| "namespace" # sharing this namespace with the host is not granted by the profile
 ---| "namespace_join" # joining the namespace of a container that is not the caller's own is refused
@@ -266,6 +270,8 @@
 ---@field limits? { memory?: string|integer, cpus?: number, pids?: integer, container_pids?: integer, lifetime?: string } { memory = "2GiB", cpus = 2, pids = 256 }: the most a container may have. The steps of classic builds are bound by them as well, and cannot be by pids: where builds are granted say container_pids = 256 instead, which leaves steps of builds without that limit.
 ---@field quota? table<string, string|number> { containers = 5, memory = "6GiB", cpus = 4, pids = 1024, volume_count = 8, volumes = "50GiB", images = "20GiB" }: the most that one owner may have in sum on an engine. The first four are of what runs; a create is refused, too, where no start could follow. rules/quota.def says how each is counted.
 ---@field rate? table<OperationWord, string> { launch = "20/min", exec = "10/s" }: how often one caller may do what an operation, class or group of operations.def names; units are s, min, h and day. What the rules refuse does not count. All at once is fine; more gets 429 with Retry-After. Only under mode "enforce".
+---@field seccomp? string "tight-python": the filter of system calls that containers get, by its name: one that comes with the program, or NAME.seccomp.json beside the profiles (rules/seccomp/README.md). A request's own may allow no more. "default" (default): the engine's own, and a request's may allow no more than that. Steps of builds have the engine's own. Runtimes with a kernel of their own do not use it.
+---@field apparmor? string The AppArmor profile that containers get, by its name; it must be loaded on the engine's host. A profile that extends another keeps the other's.
 ---@field operations? OperationWord[] What may be asked for: operations, classes or groups of operations.def. image.build and system.session are granted by their names alone, not by their classes.
 ---@field opaque? string[] { "buildkit" }: exchanges whose content nobody sees may pass if their operations are granted (image.build, system.session): BuildKit then takes any image, runs as root and reaches the default network. Not with a minimum isolation above process, and not with egress.
 ---@field log_drivers? string[] Log drivers that may be named; json-file and local by default.
@@ -379,6 +385,8 @@
 ---@field privileged? boolean Privileged mode.
 ---@field capabilities? Fact.workload.capabilities
 ---@field security? Fact.workload.security[]
+---@field seccomp? Fact.workload.seccomp
+---@field apparmor? Fact.workload.apparmor
 ---@field no_new_privileges? boolean Whether set-id programs gain nothing.
 ---@field proc_paths? string 'default', or 'changed' when the protection of /proc and /sys is altered.
 ---@field user? Fact.workload.user
@@ -466,6 +474,19 @@
 ---@field name? string A security option: seccomp, apparmor, label, ...
 ---@field value? string Its value; long ones are cut.
 ---@field field? string Its place in the request.
+
+---@class Fact.workload.seccomp
+---@field given? string The filter of system calls that the request names: 'default' (the engine's, or none named), 'unconfined' or 'own'.
+---@field profile? string One of its own, as JSON; absent where it is the very one that the trust profile demands.
+---@field sha256? string The hash of one of its own, as the gate writes it.
+---@field field? string Its place in the request.
+---@field machine? string The processor of the engine's host, as amd64 or arm64; absent if not known.
+---@field available? boolean Whether the engine filters system calls at all.
+---@field applied? boolean Whether the runtime uses the filter: one with a kernel of its own does not.
+
+---@class Fact.workload.apparmor
+---@field given? string The AppArmor profile that the request names, or ''.
+---@field available? boolean Whether the engine's host has AppArmor.
 
 ---@class Fact.workload.user
 ---@field given? string The user that the request names, or ''.

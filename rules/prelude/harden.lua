@@ -1,5 +1,5 @@
 -- Hardening: what is filled in when a profile has harden = true, exchanged with
--- own_socket = true, and pinned with pin = true.
+-- own_socket = true, pinned with pin = true, and demanded with seccomp and apparmor.
 --
 -- Only what the request leaves open; what it asks for is judged as it stands.
 -- The facts are then made anew, and the checks judge the result.
@@ -168,12 +168,24 @@ local function pin_image(img)
 	if img.id then change("image.pinned", img.id) end
 end
 
+-- What a profile demands by name is added whether it hardens or not.
+local function add_confinement(w, granted)
+	local filter = w.seccomp
+	if granted.seccomp ~= "default" and filter and filter.given == "default" then
+		change("seccomp.profile", granted.seccomp .. "@sha256:" .. seccomp_sha256(granted.seccomp))
+	end
+	if granted.apparmor ~= "" and not asks_for(w, "apparmor") then
+		change("apparmor.given", granted.apparmor)
+	end
+end
+
 harden(function(req, granted)
 	local w = req.workload
 	if not w then return end
 	local builds = req.operation.name == "image.build"
 	if granted.own_socket and not builds then fill_own_socket(w) end
 	if granted.pin and not builds then pin_image(w.image) end
+	if not builds then add_confinement(w, granted) end
 	if not granted.harden then return end
 	-- The classic builder takes a network and limits; the rest is the engine's.
 	if req.operation.name == "image.build" then

@@ -9,7 +9,7 @@ BEGIN {
 	may["gate/base"] = "gate/base/"
 	may["audit"]     = "audit/ gate/base/"
 	may["rules"]     = "rules/ gate/base/"
-	may["backends"]  = "backends/ gate/base/ rules/hide.h rules/identity.h rules/operation.h rules/reach.h rules/workload.h"
+	may["backends"]  = "backends/ gate/base/ rules/hide.h rules/identity.h rules/operation.h rules/reach.h rules/seccomp.h rules/workload.h"
 	may["proxy"]     = "proxy/ gate/base/ rules/ backends/backend.h audit/"
 	may["gate"]      = "gate/ rules/ proxy/ audit/ backends/"
 	may["tests"]     = "tests/ gate/ rules/ proxy/ audit/ backends/"

@@ -121,6 +121,48 @@ test "the engine's own filter by name" {
 	expect = "allow",
 }
 
+local tighter = '{"defaultAction":"SCMP_ACT_ERRNO","syscalls":[{"names":["read"],"action":"SCMP_ACT_ALLOW"}]}'
+local everything = '{"defaultAction":"SCMP_ACT_ALLOW"}'
+
+-- A filter of a request's own, as facts.
+local function filter(text, more)
+	local facts = { given = "own", profile = text, sha256 = "0", field = "f", machine = "amd64", available = true, applied = true }
+	for name, value in pairs(more or {}) do facts[name] = value end
+	return { workload = { seccomp = facts } }
+end
+
+test "an own filter that allows less than the engine's" { facts = filter(tighter), expect = "allow" }
+test "one that allows everything" { facts = filter(everything), reason = "seccomp_more", field = "f" }
+test "one that cannot be read" { facts = filter("{}"), reason = "seccomp_more" }
+test "one on a processor that nobody knows" { facts = filter(tighter, { machine = "pdp11" }), reason = "seccomp_more" }
+test "one that a runtime does not use is warned of" { facts = filter(tighter, { applied = false }), expect = "allow" }
+test "less than a demanded one" { profile = "shell", facts = filter(tighter), expect = "allow" }
+test "more than a demanded one" { profile = "shell", facts = filter(everything), reason = "seccomp_more" }
+test "another one than the demanded, of which nothing is known" {
+	profile = "shell", facts = { workload = { seccomp = { given = "own", sha256 = "0", available = true, field = "f" } } },
+	reason = "seccomp_more",
+}
+test "a demanded one is not there" {
+	profile = "shell", facts = { workload = { seccomp = { given = "default", available = true } } },
+	reason = "seccomp_missing",
+}
+test "an engine that filters nothing" {
+	profile = "shell", facts = filter(tighter, { available = false }), reason = "seccomp_missing",
+}
+test "a demanded AppArmor profile" {
+	profile = "armoured",
+	facts = { workload = { apparmor = { given = "strict", available = true },
+		security = { { name = "apparmor", value = "strict", field = "f" } } } },
+	expect = "allow",
+}
+test "another AppArmor profile" {
+	profile = "armoured", facts = { workload = { apparmor = { given = "", available = true } } }, reason = "apparmor",
+}
+test "a host without AppArmor" {
+	profile = "armoured", facts = { workload = { apparmor = { given = "strict", available = false } } },
+	reason = "apparmor",
+}
+
 test "proc uncovered" { facts = { workload = { proc_paths = "changed" } }, reason = "masked_paths" }
 
 test "the host's processes" {

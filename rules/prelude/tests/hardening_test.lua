@@ -54,6 +54,24 @@ test "also beside a tmpfs of the request's own" {
 test "a profile with little memory makes little room" {
 	profile = "small", docker = { "run", "reg.example/team/app:1" }, expect = "allow",
 }
+test "a demanded filter of system calls is added" {
+	profile = "shell", docker = { "run", "reg.example/team/app:1" }, expect = "allow",
+}
+test "also where the engine's own is named" {
+	profile = "shell", docker = { "run", "--security-opt", "seccomp=builtin", "reg.example/team/app:1" },
+	expect = "allow",
+}
+test "not where filters are off" {
+	profile = "shell", docker = { "run", "--security-opt", "seccomp=unconfined", "reg.example/team/app:1" },
+	reason = "security_opt",
+}
+test "a demanded AppArmor profile is added" {
+	profile = "armoured", docker = { "run", "reg.example/team/app:1" }, expect = "allow",
+}
+test "not where another one is named" {
+	profile = "armoured", docker = { "run", "--security-opt", "apparmor=other", "reg.example/team/app:1" },
+	reason = "security_opt",
+}
 test "log files get bounds that nobody asked for" {
 	docker = { "run", "--log-driver", "json-file", "reg.example/team/app:1" }, expect = "allow",
 }

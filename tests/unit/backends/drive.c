@@ -331,6 +331,7 @@ enum step drive_request(struct drive *d, const char *text)
 	d->call.id = "0191-decision";
 	d->call.protected_paths = protected_paths;
 	d->call.engine_names = engine_names;
+	d->call.seccomp = span_of(d->seccomp ? d->seccomp : "");
 	d->call.own_socket = d->has_own_socket ? "/run/gate/own.sock" : "";
 	d->call.sees_processes = !d->far;
 	d->call.wants_attested = d->wants_attested;

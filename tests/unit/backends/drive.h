@@ -20,6 +20,7 @@ struct drive {
 	const struct jv *world;
 	struct arena *small; /* the call's arena, if not the same */
 	bool offline, unreachable;
+	const char *seccomp; /* the filter that the profile demands; NULL: none */
 	bool has_own_socket; /* "/run/gate/own.sock" */
 	bool far;            /* the engine's processes cannot be looked at */
 	bool wants_attested;

@@ -395,6 +395,14 @@ static void applies_each_change(void **state)
 		 "true", "auto_remove", "true"},
 		{HARDEN_LABEL, "\"team=a=b\"", "{}", "Labels.team", "\"a=b\"", "labels", "[]"},
 		{HARDEN_INIT, "true", "{}", "HostConfig.Init", "true", "init", "true"},
+		{HARDEN_SECCOMP, "\"strict@sha256:8\"",
+		 "{\"SecurityOpt\":[\"label=user:x\",\"seccomp=builtin\"]}",
+		 "HostConfig.SecurityOpt",
+		 "[\"label=user:x\",\"seccomp={\\\"defaultAction\\\":\\\"SCMP_ACT_ERRNO\\\","
+		 "\\\"syscalls\\\":[]}\"]",
+		 "seccomp.given", "\"own\""},
+		{HARDEN_APPARMOR, "\"strict\"", "{}", "HostConfig.SecurityOpt",
+		 "[\"apparmor=strict\"]", "apparmor.given", "\"strict\""},
 		{HARDEN_IMAGE, "\"alpine@sha256:8\"", "{}", "Image", "\"alpine@sha256:8\"",
 		 "image.name", "\"docker.io/library/alpine\""},
 	};
@@ -418,6 +426,7 @@ static void applies_each_change(void **state)
 			 rows[i].host);
 		drive_start(&d, be, &world);
 		d.has_own_socket = true;
+		d.seccomp = "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"syscalls\":[]}";
 		CHECK_INT(label, STEP_READY, drive_request(&d, request));
 		c.value = drive_parse(d.arena, rows[i].value);
 		CHECK_INT(label, 0, be->ops->apply(be, &d.call, &c, 1, &err));

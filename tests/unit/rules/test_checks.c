@@ -320,12 +320,77 @@ static void judges_commands(void **state)
 	rows_judge_ref(kit_create, rows, sizeof(rows) / sizeof(*rows));
 }
 
+#define FILTER(x) W("\"seccomp\":{\"available\":true,\"machine\":\"amd64\"," x "}")
+#define OWN(profile)                                                                               \
+	FILTER("\"given\":\"own\",\"field\":\"f\",\"sha256\":\"0\",\"profile\":\"" profile "\"")
+
+/* What a trust profile demands by name must be there, whoever made the container. */
+static void demands_filters_by_name(void **state)
+{
+	static const char text[] =
+		"local function p(name, more)\n"
+		"  local t = { images = { \"**\" }, operations = { \"container.run\" }, mounts = { "
+		"{ \"/srv/ws\", \"rw\" } },\n"
+		"    isolation = { min = \"process\" }, networks = { \"*\" }, users = \"any\" }\n"
+		"  for k, v in pairs(more) do t[k] = v end\n"
+		"  return profile(name)(t)\n"
+		"end\n"
+		"return { p(\"plain\", {}), p(\"shell\", { seccomp = \"tight-shell\" }),\n"
+		"  p(\"armour\", { apparmor = \"strict\" }) }\n";
+	static const struct {
+		const char *label, *profile, *change, *want;
+	} rows[] = {
+		{"nothing is demanded", "plain", FILTER("\"given\":\"default\""), "allow"},
+		{"the demanded one is not there", "shell", FILTER("\"given\":\"default\""),
+		 "seccomp_missing"},
+		{"nothing is known of it", "shell", W("\"seccomp\":null"), "seccomp_missing"},
+		{"the engine filters nothing", "shell",
+		 W("\"seccomp\":{\"given\":\"own\",\"available\":false,\"profile\":\"{}\"}"),
+		 "seccomp_missing"},
+		{"another one than the demanded", "shell",
+		 FILTER("\"given\":\"own\",\"sha256\":\"0\""), "seccomp_more"},
+		{"a tighter one", "shell", OWN("{\\\"defaultAction\\\":\\\"SCMP_ACT_ERRNO\\\"}"),
+		 "allow"},
+		{"a wider one", "shell", OWN("{\\\"defaultAction\\\":\\\"SCMP_ACT_ALLOW\\\"}"),
+		 "seccomp_more"},
+		{"one that cannot be read", "shell", OWN("{}"), "seccomp_more"},
+		{"on a machine that is not known", "shell",
+		 W("\"seccomp\":{\"given\":\"own\",\"available\":true,\"sha256\":\"0\",\"profile\":"
+		   "\"{\\\"defaultAction\\\":\\\"SCMP_ACT_ERRNO\\\"}\"}"),
+		 "seccomp_more"},
+		{"wider than the engine's own", "plain",
+		 OWN("{\\\"defaultAction\\\":\\\"SCMP_ACT_ALLOW\\\"}"), "seccomp_more"},
+		{"no AppArmor", "armour", W("\"apparmor\":{\"given\":\"\",\"available\":true}"),
+		 "apparmor"},
+		{"another AppArmor", "armour",
+		 W("\"apparmor\":{\"given\":\"other\",\"available\":true}"), "apparmor"},
+		{"a host without AppArmor", "armour",
+		 W("\"apparmor\":{\"given\":\"strict\",\"available\":false}"), "apparmor"},
+		{"the demanded AppArmor", "armour",
+		 W("\"apparmor\":{\"given\":\"strict\",\"available\":true},\"security\":[{\"name\":"
+		   "\"apparmor\",\"value\":\"strict\",\"field\":\"f\"}]"),
+		 "allow"},
+	};
+	struct engine *eng = kit_open(text);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct kit_answer ans;
+
+		kit_judge(eng, rows[i].profile, kit_create, rows[i].change, &ans);
+		CHECK_STR(rows[i].label, rows[i].want, kit_reasons(&ans));
+		kit_drop(&ans);
+	}
+	engine_close(eng);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(judges_what_is_created),
 		cmocka_unit_test(judges_what_is_started),
 		cmocka_unit_test(judges_commands),
+		cmocka_unit_test(demands_filters_by_name),
 	};
 
 	jv_init();
