@@ -45,12 +45,14 @@ class Case:
 
     engine: which of the engines it needs; level: what it must reach; cgroups: whether limits of memory, processors
     and processes reach what runs (gVisor of the tests is started with --ignore-cgroups); alone: whether processes of
-    other sandboxes are out of sight; kernel_of_host: whether /proc is the host's own kernel.
+    other sandboxes are out of sight; slow: each command takes long to begin, so that fewer ways to say the same are
+    tried.
     """
 
-    def __init__(self, name, engine, kind, level, image=APP, more="", cgroups=True, alone=True):
+    def __init__(self, name, engine, kind, level, image=APP, more="", cgroups=True, alone=True,
+                 slow=False):
         self.name, self.engine, self.kind, self.level = name, engine, kind, level
-        self.image, self.more, self.cgroups, self.alone = image, more, cgroups, alone
+        self.image, self.more, self.cgroups, self.alone, self.slow = image, more, cgroups, alone, slow
         self.api = self.box = self.place = None
 
     def profiles(self):
@@ -61,11 +63,13 @@ class Case:
         return text
 
 
+# Podman's images are imported here, and come from no registry.
+LOCAL = f'\n\t\tlocal_images = {{ "{APP}" }},'
 CASES = [
     Case("docker-runc", "docker", "docker", "process"),
     Case("docker-runsc", "docker", "docker", "kernel", cgroups=False),
-    Case("podman-runc", "podman", "podman", "process"),
-    Case("podman-runsc", "podman-gvisor", "podman", "kernel", cgroups=False),
+    Case("podman-runc", "podman", "podman", "process", more=LOCAL, slow=True),
+    Case("podman-runsc", "podman-gvisor", "podman", "kernel", more=LOCAL, cgroups=False, slow=True),
     Case("local-confined", "keeper", "local", "process", image="host", more='\n\t\thost_tools = "confined",'),
     Case("local-bare", "keeper", "local", "none", image="host", more='\n\t\thost_tools = "bare",', alone=False),
 ]

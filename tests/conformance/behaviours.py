@@ -26,7 +26,7 @@ def ended(done):
 # --- commands ---
 
 def test_exit_codes(case):
-    for code in (0, 1, 42, 127, 255):
+    for code in (0, 255) if case.slow else (0, 1, 42, 127, 255):
         equal((code, None, False), ended(case.box.sh(f"exit {code}")))
 
 
@@ -167,17 +167,17 @@ ODD = ["a b", "ünïcode ☃", "-dash", "q?u#e&r=y;", "'\"", "n" * 255, "...", "
 
 
 def test_files_with_odd_names(case):
-    folder = "/work/odd"
-    for name in ODD:
+    folder, odd = "/work/odd", ODD[::4] if case.slow else ODD
+    for name in odd:
         path = case.box.file(f"{folder}/{urllib.parse.quote(name, safe='')}")
         case.api.ask("PUT", path, name.encode()).want(204)
         equal(name.encode(), case.api.ask("GET", path).want(200).body)
     listed = case.api.ask("GET", case.box.file(folder + "/")).want(200).json
-    equal(sorted(ODD), sorted(one["name"] for one in listed["entries"]))
+    equal(sorted(odd), sorted(one["name"] for one in listed["entries"]))
     assert not listed["truncated"]
-    equal(sorted(ODD), sorted(case.box.sh('cd "$1" && for n in * .[!.]* ...; do echo "$n"; done', folder)["stdout"].decode()
+    equal(sorted(odd), sorted(case.box.sh('cd "$1" && for n in * .[!.]* ...; do echo "$n"; done', folder)["stdout"].decode()
                               .splitlines()))
-    for name in ODD:
+    for name in odd:
         case.api.ask("DELETE", case.box.file(f"{folder}/{urllib.parse.quote(name, safe='')}")).want(204)
     equal([], case.api.ask("GET", case.box.file(folder + "/")).json["entries"])
 
@@ -227,7 +227,7 @@ def test_no_way_out_by_paths(case):
              f"/work/f/..%2f..%2f..{secret}", f"/work/f/%252e%252e/{secret}", f"//{secret}", secret, "/work/f/link",
              f"/work/f/root{secret}", f"/work/f/up{secret}", f"/work/f/magic{secret}", f"/work/f/one{secret}", "/work/f/fd",
              "/work/f/hard", f"/proc/self/root{secret}", f"/proc/1/root{secret}", f"/proc/1/cwd{secret}"]
-    for path in tries:
+    for path in tries[::3] if case.slow else tries:
         url = case.box.file(path) if path[1] != "/" else f"{case.box.path}/files/{path}"
         answer = case.api.ask("GET", url)
         assert answer.status >= 400 and SECRET.encode() not in answer.body, (path, answer.status, answer.body[:200])

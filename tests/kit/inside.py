@@ -83,6 +83,7 @@ class Inside:
             if kind == END:
                 break
             output[kind].append(data)
+        self.process.stdin.close()
         assert not self.buffer and os.read(self.process.stdout.fileno(), 1) == b"", "something follows the end"
         self.close()
         return json.loads(data), b"".join(output[STDOUT]), b"".join(output[STDERR])

@@ -36,6 +36,7 @@
  *		rest is thrown away, the program is not stopped), or --max entries
  *	{"error":"ENOSPC","message":"..."}
  *		an errno's name: it was not done.  EPROTO: what came on stdin made no sense.
+ * The gate closes when it has read the end, and only then `inside` ends (or after 5 s).
  * No end frame: somebody in the sandbox killed `inside` itself.  Whatever comes from inside is from
  * hostile hands, and is read as such.
  *

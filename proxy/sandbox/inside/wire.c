@@ -6,7 +6,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LINGER_MS 5000
 
 void wire_init(void)
 {
@@ -182,9 +185,35 @@ int wire_send(enum frame_type type, const void *data, size_t length)
 	return write_all(head, sizeof(head)) || write_all(data, length) ? WIRE_GONE : 0;
 }
 
+/*
+ * The end is what the gate waits for, and it closes then.  Some engines (Podman) lose what a
+ * process has said if it ends before all that was sent to it has been read.
+ */
+static void linger(void)
+{
+	static char rest[4096];
+	struct pollfd p[] = {{.fd = 0, .events = POLLIN}, {.fd = 1}};
+	struct timespec start, now;
+	long left = LINGER_MS;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &start);
+	while (left > 0 && poll(p, 2, (int)left) > 0 && !(p[1].revents & POLLERR)) {
+		ssize_t n = read(0, rest, sizeof(rest));
+
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			return;
+		(void)clock_gettime(CLOCK_MONOTONIC, &now);
+		left = LINGER_MS - (now.tv_sec - start.tv_sec) * 1000 -
+		       (now.tv_nsec - start.tv_nsec) / 1000000;
+	}
+}
+
 static int send_end(const char *json)
 {
-	return wire_send(FRAME_END, json, strlen(json)) ? 1 : 0;
+	if (wire_send(FRAME_END, json, strlen(json)) == WIRE_GONE)
+		return 1;
+	linger();
+	return 0;
 }
 
 int wire_end(int code, int signal, bool timed_out, bool truncated)
