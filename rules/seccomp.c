@@ -89,8 +89,7 @@ int seccomp_list_begin(struct seccomp_list *list, struct arena *a, struct err *e
 
 /* --- what an operator's file may not be --- */
 
-/* The line on which a text stands in quotes; 1 if it does not. */
-static int line_of(struct span text, const char *quoted)
+int seccomp_line_of(struct span text, const char *quoted)
 {
 	size_t len = strlen(quoted);
 	int line = 1;
@@ -115,10 +114,10 @@ struct reading_file {
 static int blame(const struct reading_file *r, const char *call)
 {
 	r->err->kind = ERR_CONFIG;
-	return err_wrap(r->err, "%s:%d", r->file, *call ? line_of(r->text, call) : 1);
+	return err_wrap(r->err, "%s:%d", r->file, *call ? seccomp_line_of(r->text, call) : 1);
 }
 
-static bool is_marked(const struct seccomp_profile *p, const char *call)
+bool seccomp_is_marked(const struct seccomp_profile *p, const char *call)
 {
 	struct span name, reason;
 
@@ -151,7 +150,7 @@ static int check_weaker(const struct reading_file *r, const struct seccomp_list 
 	for (size_t i = 0; i < count && i < MORE_MAX; i++) {
 		char text[200];
 
-		if (is_marked(p, more[i].call))
+		if (seccomp_is_marked(p, more[i].call))
 			continue;
 		seccomp_more_say(&more[i], text, sizeof(text));
 		err_set(r->err, ERR_CONFIG,

@@ -55,7 +55,13 @@ int seccomp_list_add(struct seccomp_list *list, const char *file, struct span te
 
 const struct seccomp_known *seccomp_list_find(const struct seccomp_list *list, const char *name);
 
-/* "mount (allowed; refused there)": one thing that is more, for people. */
+/* The line on which a syscall is named in quotes; 1 if it is not. */
+int seccomp_line_of(struct span text, const char *call);
+
+/* Whether the file says that it means to allow this beyond the default, and why. */
+bool seccomp_is_marked(const struct seccomp_profile *p, const char *call);
+
+/* "clone (with other arguments)": one thing that is more, for people. */
 void seccomp_more_say(const struct seccomp_more *more, char *ret, size_t size);
 
 /* Whether a source of rules is such a file: by its name. */

@@ -143,9 +143,19 @@ static int by_call(const struct entry *a, const struct entry *b)
 	return order ? order : (a->name.len > b->name.len) - (a->name.len < b->name.len);
 }
 
-static int by_call_void(const void *a, const void *b)
+/* Shell's; the library's qsort() asks the system how much memory there is, which a confined
+   process may not. */
+static void sort(struct entry *list, size_t count)
 {
-	return by_call(a, b);
+	for (size_t gap = count / 2; gap; gap /= 2)
+		for (size_t i = gap; i < count; i++) {
+			struct entry one = list[i];
+			size_t k = i;
+
+			for (; k >= gap && by_call(&one, &list[k - gap]) < 0; k -= gap)
+				list[k] = list[k - gap];
+			list[k] = one;
+		}
 }
 
 /* What the default does anyway says nothing. */
@@ -165,7 +175,7 @@ static void flatten(const struct seccomp_profile *p, const struct seccomp_place 
 				(struct entry){r->names[n].nr, r->names[n].text, r};
 	}
 	if (ret->count)
-		qsort(ret->list, ret->count, sizeof(*ret->list), by_call_void);
+		sort(ret->list, ret->count);
 }
 
 /* The rules of one call. */
