@@ -237,6 +237,9 @@ static bool use_kept(struct look_inside *l)
  */
 static void take_ids(struct look_inside *l, const struct jv *ids)
 {
+	_Static_assert(sizeof(l->call.ids) / sizeof(*l->call.ids) == CGROUP_IDS_MAX,
+		       "room for each that a control group names");
+
 	for (size_t i = ids && ids->kind == JV_ARRAY ? ids->count : 0; i-- > 0;)
 		if (ids->items[i].kind == JV_STRING && l->call.id_count < CGROUP_IDS_MAX)
 			l->call.ids[l->call.id_count++] = ids->items[i].str.at;

@@ -48,6 +48,12 @@ void docker_not_seen(const struct docker_attesting *at, const char *what)
 	note(at, "unknown", what);
 }
 
+void docker_never_seen(const struct docker_attesting *at, const char *what)
+{
+	docker_state(at->call)->attest.in_vain = true;
+	docker_not_seen(at, what);
+}
+
 static void not_shown(const struct docker_attesting *at, const char *what)
 {
 	note(at, "not_shown", what);
@@ -217,7 +223,7 @@ static enum isolation weigh(const struct docker_attesting *at, struct jv flags)
 		const struct isolation_line *low = &seen.is.lines[i];
 
 		if (low->unknown && !docker_state(at->call)->flavor->args_are_hidden)
-			docker_not_seen(at, docker_text(at->call, "flag --%s", low->field));
+			docker_never_seen(at, docker_text(at->call, "flag --%s", low->field));
 		else if (low->alone < level)
 			level = low->alone;
 	}
@@ -297,7 +303,7 @@ static void compare(const struct docker_attesting *at)
 	else if (strcmp(base, "kernel") == 0)
 		level = attest_sandbox(at);
 	else
-		docker_not_seen(at, "the runtime is of a kind that cannot be looked into");
+		docker_never_seen(at, "the runtime is of a kind that cannot be looked into");
 	docker_attest_mounts(at);
 	say_level(at, level);
 }
@@ -378,6 +384,7 @@ static enum step judge(struct backend_call *call, const struct jv *seen)
 	const struct jv *unknown;
 
 	begin(call, "resolver", "seen");
+	docker_state(call)->attest.in_vain = false;
 	compare(&at);
 	unknown = jv_get(&call->attestation, "unknown");
 	if (call->wants_attested && unknown && unknown->count && !call->refused.count)
@@ -452,7 +459,7 @@ static enum step look(struct backend_call *call)
 	if (judge(call, &answer->body) == STEP_READY)
 		return STEP_READY;
 	/* What could not be seen may be ending: a sandbox's helpers go before it does. */
-	if (jv_get(&call->attestation, "differs") || a->waits++ >= WAITS_MAX)
+	if (jv_get(&call->attestation, "differs") || a->in_vain || a->waits++ >= WAITS_MAX)
 		return STEP_REFUSED;
 	call->refused = (struct violations){.count = 0};
 	a->looks = false;

@@ -265,7 +265,7 @@ static void explain_others(struct table *t)
 		if (t->used[i] || is_usual(m) || is_engines_file(t, m))
 			continue;
 		if (devices && devices->count) /* they bring files of the host along */
-			docker_not_seen(t->at, docker_text(t->at->call, "mount %s", point));
+			docker_never_seen(t->at, docker_text(t->at->call, "mount %s", point));
 		else
 			docker_differs(t->at, docker_text(t->at->call, "mount %s", point),
 				       jv_str(m, "root", "a mount"), "no such mount");
@@ -283,7 +283,9 @@ void docker_attest_mounts(const struct docker_attesting *at)
 	for (size_t i = 0; judged && i < judged->count; i++)
 		if (strcmp(jv_str(&judged->items[i], "kind", ""), "bind") == 0)
 			compare_bind(&t, &judged->items[i]);
-	if (!t.mounts || jv_true(at->seen, "mounts_cut"))
+	if (jv_true(at->seen, "mounts_cut"))
+		docker_never_seen(at, "mounts");
+	else if (!t.mounts)
 		docker_not_seen(at, "mounts");
 	if (t.mounts)
 		explain_others(&t);

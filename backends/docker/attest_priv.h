@@ -18,6 +18,8 @@ struct docker_attesting {
 void docker_differs(const struct docker_attesting *at, const char *field, const char *seen,
 		    const char *judged);
 void docker_not_seen(const struct docker_attesting *at, const char *what);
+/* ... and it is in vain to look again: what runs does not change it. */
+void docker_never_seen(const struct docker_attesting *at, const char *what);
 void docker_attest_mounts(const struct docker_attesting *at);
 /* Host paths that the engine mounts by itself, for the question. */
 void docker_attest_files(struct backend_call *call, const struct jv *doc, struct buf *out);

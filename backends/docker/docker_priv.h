@@ -210,6 +210,7 @@ struct docker_attest {
 	int rounds;           /* times that the engine was asked for the pid */
 	int waits;            /* times that the process had not begun yet */
 	bool inspects, looks; /* what is asked for now */
+	bool in_vain;         /* of what was not seen, some can never be */
 	const char *question;
 	struct jv doc; /* the container, as the engine shows it */
 };

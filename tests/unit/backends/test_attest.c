@@ -405,6 +405,38 @@ static void what_ends_bit_by_bit_has_ended(void **state)
 	drive_end(&d);
 }
 
+/* How often it is looked at, before that what was not seen counts as such. */
+static size_t looks_at(const char *path, const char *json)
+{
+	struct jv world = world_with("\"runsc\"", sandbox);
+	struct jv *seen = (struct jv *)jv_get(jv_get(&world, "processes"), FULL_ID);
+	struct drive d = {.wants_attested = true};
+	size_t looks = 0;
+	enum step step;
+
+	set_at(seen, path, json);
+	drive_start(&d, be, &world);
+	d.wants_attested = true;
+	CHECK_INT(path, STEP_READY, drive_request(&d, START));
+	while ((step = be->ops->check(be, &d.call, span_of(""))) == STEP_LOOKUP) {
+		looks += d.call.lookups[0].kind == LOOKUP_PROCESS;
+		drive_answer(&d);
+	}
+	CHECK_INT(path, STEP_REFUSED, step);
+	drive_end(&d);
+	return looks;
+}
+
+/* A start is not held up for what time does not change. */
+static void what_can_never_be_seen_is_looked_at_once(void **state)
+{
+	(void)state;
+	CHECK_INT("an unknown flag", 1,
+		  looks_at("args", "[\"x\",\"--of-tomorrow\",\"--ignore-cgroups\",\"boot\"]"));
+	CHECK_INT("too many mounts", 1, looks_at("mounts_cut", "true"));
+	CHECK_INT("what may be ending", true, looks_at("mounts", "") > 5);
+}
+
 static void far_engines_are_not_attested(void **state)
 {
 	struct jv world = world_with("\"runsc\"", sandbox);
@@ -475,6 +507,7 @@ int main(void)
 		cmocka_unit_test(what_has_ended_is_no_error),
 		cmocka_unit_test(an_end_that_the_engine_does_not_know_yet_is_waited_for),
 		cmocka_unit_test(what_ends_bit_by_bit_has_ended),
+		cmocka_unit_test(what_can_never_be_seen_is_looked_at_once),
 		cmocka_unit_test(far_engines_are_not_attested),
 		cmocka_unit_test(the_question_is_the_engines),
 	};
