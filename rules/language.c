@@ -431,13 +431,15 @@ static int word_harden(lua_State *lua)
 	return 0;
 }
 
-/* The operations that judge what a container is: when it is made, whenever it comes to run, and
-   when files are put into it, which it then runs; or what steps of a build are. */
+/* The operations that judge what a container is: when it is made, whenever it comes to run, when
+   somebody talks to what runs in it, and when files are put into it, which it then runs; or what
+   steps of a build are. */
 static void push_what_runs(lua_State *lua, bool builds)
 {
 	static const char *const names[] = {
-		"container.create", "container.start", "container.restart",     "container.unpause",
-		"exec.create",      "exec.start",      "container.archive.put", "image.build"};
+		"container.create",  "container.start",       "container.restart",
+		"container.unpause", "container.attach",      "exec.create",
+		"exec.start",        "container.archive.put", "image.build"};
 	size_t count = sizeof(names) / sizeof(*names) - !builds;
 
 	lua_newtable(lua);

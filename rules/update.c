@@ -507,7 +507,8 @@ static void look_for_rows(const struct comparing *c, const struct jv *at, const 
 bool update_compares(enum operation op)
 {
 	return op == OP_CONTAINER_CREATE || op == OP_CONTAINER_START ||
-	       op == OP_CONTAINER_RESTART || op == OP_CONTAINER_UNPAUSE || op == OP_NETWORK_CONNECT;
+	       op == OP_CONTAINER_RESTART || op == OP_CONTAINER_UNPAUSE ||
+	       op == OP_CONTAINER_ATTACH || op == OP_NETWORK_CONNECT;
 }
 
 bool update_parts(enum operation op)

@@ -173,14 +173,3 @@ void docker_step_rename(struct docker *d, struct backend_call *call)
 		docker_read_parting(d, call, doc);
 	jv_set(call->arena, &call->workload.facts, "name", jv_string(text));
 }
-
-void docker_step_attach(struct docker *d, struct backend_call *call)
-{
-	if (docker_query_true(call->req, "stdin") && call->reply != REPLY_HIJACK) {
-		struct violation *v = docker_refuse(call, REASON_upgrade, "query.stdin", "1");
-
-		v->text = "input needs a connection upgrade";
-		v->hint = "Send Connection: Upgrade and Upgrade: tcp, or leave stdin out.";
-	}
-	resolve_container(d, call);
-}

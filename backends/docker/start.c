@@ -190,6 +190,35 @@ void docker_step_start(struct docker *d, struct backend_call *call)
 		docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
 }
 
+/* --- attach --- */
+
+static void check_input(struct backend_call *call)
+{
+	struct violation *v;
+
+	if (!docker_query_true(call->req, "stdin") || call->reply == REPLY_HIJACK)
+		return;
+	v = docker_refuse(call, REASON_upgrade, "query.stdin", "1");
+	v->text = "input needs a connection upgrade";
+	v->hint = "Send Connection: Upgrade and Upgrade: tcp, or leave stdin out.";
+}
+
+/* Who talks to what runs there is held to what a command would be held to. */
+void docker_step_attach(struct docker *d, struct backend_call *call)
+{
+	struct docker_state *st = docker_state(call);
+	struct docker_reading r;
+	const struct jv *doc;
+
+	check_input(call);
+	doc = docker_container(d, call, st->name);
+	if (!doc)
+		return;
+	st->target = call->object.id;
+	if (docker_find_predecessor(call))
+		docker_read_made(d, call, doc, jv_get(doc, "HostConfig"), &r);
+}
+
 /* --- update --- */
 
 /* For these, zero is a value and not "leave it". */

@@ -97,7 +97,7 @@ check "image_mounts" {
 	doc = "Images that are mounted are judged like the one that runs.",
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
-		"exec.create", "exec.start", "container.archive.get", "container.archive.put",
+		"container.attach", "exec.create", "exec.start", "container.archive.get", "container.archive.put",
 	},
 	reasons = { "image", "image_local" },
 	judge = function(req, granted)

@@ -39,7 +39,7 @@ end
 check "runtime" {
 	doc = "At least the isolation that the profile asks for.",
 	concerns = { "container.create", "container.start", "container.restart", "container.unpause",
-		"exec.create", "exec.start", "image.build", "system.session" },
+		"container.attach", "exec.create", "exec.start", "image.build", "system.session" },
 	reasons = { "runtime" },
 	judge = function(req, granted)
 		if not req.workload then return end

@@ -7,7 +7,7 @@ check "restart" {
 	doc = "Restart policies outlive the session; the profile must name them.",
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
-		"exec.create", "exec.start", "container.update",
+		"container.attach", "exec.create", "exec.start", "container.update",
 	},
 	reasons = { "restart" },
 	judge = function(req, granted)

@@ -14,7 +14,7 @@ check "limits" {
 	doc = "Limits that the profile sets are kept, and no setting lifts or escapes them.",
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
-		"exec.create", "exec.start", "container.update", "image.build",
+		"container.attach", "exec.create", "exec.start", "container.update", "image.build",
 	},
 	reasons = { "limits", "fact_unknown" },
 	judge = function(req, granted)

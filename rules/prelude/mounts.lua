@@ -3,7 +3,7 @@
 -- Whenever the engine mounts: also for a copy, which needs no running container.
 local mounting = {
 	"container.create", "container.start", "container.restart", "container.unpause",
-	"exec.create", "exec.start", "container.archive.get", "container.archive.put",
+	"container.attach", "exec.create", "exec.start", "container.archive.get", "container.archive.put",
 }
 
 -- What the profile grants for a host path: nothing (nil), "ro" or "rw".

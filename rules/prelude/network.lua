@@ -42,7 +42,7 @@ check "network" {
 	doc = "Only networks that the profile names, and none; no settings on their end points.",
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
-		"exec.create", "exec.start", "network.connect", "image.build",
+		"container.attach", "exec.create", "exec.start", "network.connect", "image.build",
 	},
 	reasons = { "network", "network_endpoint" },
 	judge = function(req, granted)

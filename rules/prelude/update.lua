@@ -8,7 +8,7 @@ check "update" {
 	doc = "Under `update` a container becomes no more than the one that it replaces, and what could not be made again is not taken away.",
 	concerns = {
 		"container.create", "container.start", "container.restart", "container.unpause",
-		"container.stop", "container.kill", "container.remove", "container.rename",
+		"container.attach", "container.stop", "container.kill", "container.remove", "container.rename",
 		"container.prune", "network.connect",
 	},
 	reasons = { "update_unknown", "update_looser", "update_would_not_return" },

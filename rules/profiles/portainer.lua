@@ -4,10 +4,8 @@
 -- socket each of them is root on the host.  Here they run containers of the
 -- images below, without privileges, and without the host's files.  What is
 -- older than the gate can be stopped and looked at, and be started again, run a
--- command or be given files only if it keeps within these bounds, too.  Its main
--- process can be talked to as it is (container.attach, of container.run): where
--- something privileged is older than the gate and reads what it is told there, a
--- shell left open, say, do not let Portainer see it: visibility = { "own", ... }.
+-- command, be talked to (container.attach) or be given files only if it keeps within
+-- these bounds, too.
 
 return profile "portainer" {
 	doc = "Portainer, to run containers of listed images on a host, without becoming root on it.",

@@ -1434,6 +1434,24 @@ test "one that others can move" {
 	profile = "socket", facts = socket { control = "own", movable = true }, reason = "bind_movable",
 }
 
+-- Who attaches talks to what runs in a container: it is judged as for a command.
+
+for _, case in ipairs {
+	{ "attaching to a container as it was made", {} },
+	{ "attaching to a privileged container", { privileged = true }, "privileged" },
+	{ "attaching to one with the host's processes", { namespaces = { { name = "pid", mode = "host" } } }, "namespace" },
+	{ "attaching to one that is weaker than the profile", { isolation = { level = "none" } }, "runtime" },
+	{ "attaching to one of another image", { image = { given = "miner:1", name = "docker.io/library/miner", digests = {} } }, "image" },
+	{ "attaching to one in another network", { network = { mode = "office" } }, "network" },
+	{ "attaching to one with a device", { devices = { { value = "/dev/sda" } } }, "device" },
+} do
+	test(case[1]) {
+		facts = { operation = "container.attach", workload = case[2] },
+		expect = case[3] and "deny" or "allow",
+		reason = case[3],
+	}
+end
+
 -- Copies into a container, which then runs what it was given: it is judged as if it were to be started.
 
 for _, case in ipairs {
