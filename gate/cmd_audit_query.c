@@ -52,7 +52,9 @@ static const char *cell(const struct log_hit *hit, int column, char room[64])
 	case OPERATION:
 		return *f->op ? f->op : f->type_name;
 	case OBJECT:
-		return *f->object ? f->object : f->path;
+		if (*f->object || *f->path)
+			return *f->object ? f->object : f->path;
+		return o->http || *o->status ? f->text : ""; /* else it stands there */
 	case VERDICT:
 		return f->verdict;
 	case REASON:
