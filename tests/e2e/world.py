@@ -36,6 +36,8 @@ listener "race-runsc" {{ socket = "{dir}/race-runsc.sock", mode = "0666", backen
 listener "liar" {{ socket = "{dir}/liar.sock", mode = "0666", backend = "engine", identities = {{ "sandboxed" }} }}
 identity "staying" {{ uid = 0, profile = "staying", owner = "staying" }}
 listener "stay" {{ socket = "{dir}/stay.sock", mode = "0666", backend = "engine", identities = {{ "staying" }} }}
+identity "tight" {{ uid = 0, profile = "tight", owner = "tight" }}
+listener "tight" {{ socket = "{dir}/tight.sock", mode = "0666", backend = "engine", identities = {{ "tight" }} }}
 identity "pinned" {{ uid = 0, profile = "pinned", owner = "pinned" }}
 listener "pin" {{ socket = "{dir}/pin.sock", mode = "0666", backend = "engine", identities = {{ "pinned" }} }}
 listener "ref" {{ socket = "{dir}/ref.sock", mode = "0666", backend = "engine", identities = {{ "agent" }} }}
@@ -93,6 +95,11 @@ return {
 		restart = { "always" },
 		operations = operations,
 		harden = true,
+	},
+	profile "tight" {
+		doc = "The end-to-end tests, under a filter of system calls.",
+		extends = "plain",
+		seccomp = "tight-python",
 	},
 	profile "pinned" {
 		doc = "The end-to-end tests, made of exactly the image that was judged.",
@@ -242,7 +249,7 @@ class World:
         for name in ("agents", "prod-db"):
             self.direct("network", "create", "--internal", name).want()
         self.gate.start(*(self.folder / f"{name}.sock" for name in (
-            "runsc", "runc", "pin", "ref", "attested-runc", "attested-runsc", "race-runc", "race-runsc",
+            "runsc", "runc", "pin", "tight", "ref", "attested-runc", "attested-runsc", "race-runc", "race-runsc",
             "liar", "stay")))
         return self
 
