@@ -29,7 +29,7 @@ int confine_powerless(struct err *err);
 int confine_keyring(struct err *err);
 
 enum confine_use {
-	CONFINE_LOOK = 0, /* names in this folder, not below it; nothing is opened */
+	CONFINE_LOOK = 0, /* names of what is there, here and below; nothing is opened */
 	CONFINE_READ,     /* read and execute, all below it */
 	CONFINE_WRITE,    /* the same, and change; no devices are made */
 	CONFINE_DEVICES,  /* open what is there, with its ioctls */

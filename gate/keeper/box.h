@@ -131,7 +131,7 @@ struct box_conf {
 	enum box_mode mode;
 	const char *name;      /* letters, digits, '-', '_'; names the cgroup folders; unique */
 	const char *host_name; /* NULL: name */
-	uid_t uid; /* inside; 0: 65534.  BOX_BARE: nothing else than who the launcher is */
+	uid_t uid;             /* inside; 0: 65534.  BOX_BARE: 0, or who the launcher is */
 	gid_t gid;
 
 	/* BOX_CONFINED.  Made in this order: binds and tmpfs after their parents. */
@@ -144,7 +144,7 @@ struct box_conf {
 	size_t link_count;
 	uint64_t shm_bytes; /* 0: 64 MiB */
 	struct span filter; /* BPF for commands, beside the floor that always holds; empty: the
-			       built-in list */
+			       built-in list.  BOX_BARE: only if it is given, and no floor */
 	unsigned landlock;  /* the least ABI that will do; 0: as much as there is */
 
 	/* BOX_BARE: the folder that commands start in; -1: "/". */
@@ -154,6 +154,12 @@ struct box_conf {
 	size_t cgroup_count;
 	struct box_limits limits;
 };
+
+/*
+ * What of the limits will not be kept as they are written, for want of cgroups, as one line: 1 and
+ * ret is written; 0: all are.
+ */
+int box_unkept(const struct box_conf *conf, char *ret, size_t size);
 
 struct box;
 

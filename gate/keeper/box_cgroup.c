@@ -24,6 +24,35 @@ bool box_groups_have(const struct box_cgroup *cgroups, size_t count, enum box_co
 	return false;
 }
 
+int box_unkept(const struct box_conf *c, char *ret, size_t size)
+{
+	const struct box_limits *l = &c->limits;
+	const struct {
+		bool asked;
+		enum box_controller controller;
+		const char *text;
+	} rows[] = {
+		{l->memory != 0, BOX_CGROUP_MEMORY,
+		 "memory is limited for each process, not in sum: no memory cgroup"},
+		{l->cpu_milli != 0, BOX_CGROUP_CPU, "CPU is not limited: no cpu cgroup"},
+		{c->mode == BOX_BARE, BOX_CGROUP_PIDS,
+		 "processes are not limited: no pids cgroup, and no user namespace"},
+	};
+	size_t len = 0;
+
+	if (box_groups_have(c->cgroups, c->cgroup_count, BOX_CGROUP_V2))
+		return 0;
+	*ret = '\0';
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (!rows[i].asked ||
+		    box_groups_have(c->cgroups, c->cgroup_count, rows[i].controller))
+			continue;
+		snprintf(ret + len, size - len, "%s%s", len ? "; " : "", rows[i].text);
+		len = strlen(ret);
+	}
+	return len > 0;
+}
+
 static int put(int folder, const char *name, const char *text, struct err *err)
 {
 	auto_fd int fd = openat(folder, name, O_WRONLY | O_CLOEXEC);

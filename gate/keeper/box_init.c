@@ -277,7 +277,8 @@ void box_init_run(const struct box_plan *p, const struct box_filters *f)
 	box_die_with_launcher(p); /* what was given up on the way has cleared it */
 	sigemptyset(&all);
 	sigaddset(&all, SIGCHLD);
-	sigaddset(&all, SIGTERM);
+	if (p->head.mode == BOX_BARE)
+		sigaddset(&all, SIGTERM);
 	in.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->head.mode == BOX_CONFINED)
 		root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

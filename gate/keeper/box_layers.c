@@ -130,6 +130,13 @@ static int try_filter(struct err *err)
 	return 0;
 }
 
+static int try_unfiltered(struct err *err)
+{
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0)
+		return err_set(err, ERR_SYSTEM, "what runs in boxes has the starter's filter, too");
+	return 0;
+}
+
 static int try_landlock(struct err *err)
 {
 	if (confine_landlock_version() < 1)
@@ -177,6 +184,7 @@ static const struct {
 } layers[] = {
 	{"openat2", true, try_openat2, "paths are resolved beneath a folder"},
 	{"groups", false, try_groups, "no group but its own goes into a box"},
+	{"unfiltered", false, try_unfiltered, "no filter but the box's own"},
 	{"seccomp", true, try_filter, "system calls are filtered"},
 	{"landlock", false, try_landlock, "a second wall over the same paths"},
 	{"landlock-signals", false, try_signals, "a bare box cannot send signals out of it"},

@@ -70,8 +70,11 @@ static int take_stdio(const struct start *s, struct err *err)
 
 static int put_filters(const struct start *s, struct err *err)
 {
+	bool confined = s->plan->head.mode == BOX_CONFINED;
 	struct span own = s->plan->filter.len ? s->plan->filter : buf_span(&s->filters->list);
 
+	if (!confined)
+		return s->plan->filter.len ? confine_program(own, err) : 0;
 	/* The floor first: what comes behind it need not allow seccomp(). */
 	if (confine_program(buf_span(&s->filters->floor), err) < 0)
 		return -1;
@@ -93,7 +96,7 @@ static int become(const struct start *s, struct err *err)
 		return err_sys(err, "enter %s", s->cwd);
 	if (box_limits_set(s->plan, err) < 0)
 		return -1;
-	if (s->plan->head.mode == BOX_CONFINED && put_filters(s, err) < 0)
+	if (put_filters(s, err) < 0)
 		return -1;
 	environ = s->env;
 	execvp(s->argv[0], s->argv);

@@ -124,9 +124,12 @@ static int check_counts(const struct box_conf *c, struct err *err)
 	if (c->bind_count > BOX_BINDS_MAX || c->tmpfs_count > BOX_TMPFS_MAX ||
 	    c->link_count > BOX_LINKS_MAX || c->cgroup_count > BOX_CGROUPS_MAX)
 		return err_set(err, ERR_LIMIT, "too many mounts, links or cgroups");
-	if (c->mode == BOX_BARE && (c->bind_count || c->tmpfs_count || c->link_count || c->uid ||
-				    c->gid || c->filter.len || c->landlock))
+	if (c->mode == BOX_BARE &&
+	    (c->bind_count || c->tmpfs_count || c->link_count || c->landlock))
 		return err_set(err, ERR_CONFIG, "a bare box has no walls to say anything about");
+	if (c->mode == BOX_BARE &&
+	    ((c->uid && c->uid != geteuid()) || (c->gid && c->gid != getegid())))
+		return err_set(err, ERR_CONFIG, "a bare box cannot be another user's");
 	return 0;
 }
 

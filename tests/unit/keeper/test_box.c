@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
@@ -102,6 +103,31 @@ static void floor_holds(void **state)
 	CHECK_INT("no filter at all", 0, kit_shell(b, "true")->err.kind == ERR_NONE);
 	kit_end(b);
 	kit_conf_end(&c);
+}
+
+/* A bare box has a filter if one is given, and is nobody else's. */
+static void bare_filter(void **state)
+{
+	static const struct sock_filter mute[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the number */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_uname, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct box_conf c = {
+		.mode = BOX_BARE, .name = "bare-filter", .folder = -1, .uid = geteuid()};
+	struct err err = {0};
+	struct box *b;
+
+	(void)state;
+	c.filter = (struct span){(const char *)mute, sizeof(mute)};
+	b = box_start(kit_launcher, &c, &err);
+	CHECK_STR("start", "", err.msg);
+	CHECK_INT("filtered", 1, kit_shell(b, "uname -n")->exit.code != 0);
+	kit_end(b);
+	c.uid = geteuid() + 1;
+	CHECK_INT("another user", 1, box_start(kit_launcher, &c, &err) == NULL);
+	CHECK_INT("another user", ERR_CONFIG, err.kind);
 }
 
 static void environment(void **state)
@@ -478,13 +504,14 @@ static void many_threads(void **state)
 static int tests(void)
 {
 	const struct CMUnitTest all[] = {
-		cmocka_unit_test(walls_hold),       cmocka_unit_test(host_is_not_there),
-		cmocka_unit_test(floor_holds),      cmocka_unit_test(environment),
-		cmocka_unit_test(ends_confined),    cmocka_unit_test(ends_bare),
-		cmocka_unit_test(starts_fail),      cmocka_unit_test(terminal),
-		cmocka_unit_test(signals_confined), cmocka_unit_test(signals_bare),
-		cmocka_unit_test(limits_bite),      cmocka_unit_test(cgroups_bite),
-		cmocka_unit_test(files_by_fence),   cmocka_unit_test(many_threads),
+		cmocka_unit_test(walls_hold),   cmocka_unit_test(host_is_not_there),
+		cmocka_unit_test(floor_holds),  cmocka_unit_test(environment),
+		cmocka_unit_test(bare_filter),  cmocka_unit_test(ends_confined),
+		cmocka_unit_test(ends_bare),    cmocka_unit_test(starts_fail),
+		cmocka_unit_test(terminal),     cmocka_unit_test(signals_confined),
+		cmocka_unit_test(signals_bare), cmocka_unit_test(limits_bite),
+		cmocka_unit_test(cgroups_bite), cmocka_unit_test(files_by_fence),
+		cmocka_unit_test(many_threads),
 	};
 
 	return cmocka_run_group_tests(all, NULL, NULL);

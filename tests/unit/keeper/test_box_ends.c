@@ -430,6 +430,39 @@ static void layers(void **state)
 	CHECK_INT("whole", 0, box_missing(kit_launcher, missing, sizeof(missing), &err));
 }
 
+static void unkept_limits(void **state)
+{
+	static const struct {
+		enum box_mode mode;
+		int cgroup; /* -1: none */
+		struct box_limits limits;
+		const char *want; /* a part of it, or NULL */
+	} rows[] = {
+		{BOX_CONFINED, -1, {0}, NULL},
+		{BOX_CONFINED, -1, {.pids = 5, .file_bytes = 1, .open_files = 9}, NULL},
+		{BOX_CONFINED, -1, {.memory = 1}, "each process"},
+		{BOX_CONFINED, BOX_CGROUP_MEMORY, {.memory = 1}, NULL},
+		{BOX_CONFINED, BOX_CGROUP_MEMORY, {.memory = 1, .cpu_milli = 1}, "CPU"},
+		{BOX_CONFINED, BOX_CGROUP_V2, {.memory = 1, .cpu_milli = 1}, NULL},
+		{BOX_BARE, -1, {0}, "processes are not limited"},
+		{BOX_BARE, BOX_CGROUP_PIDS, {0}, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct box_cgroup g = {(enum box_controller)rows[i].cgroup, -1};
+		const struct box_conf c = {.mode = rows[i].mode,
+					   .cgroups = &g,
+					   .cgroup_count = rows[i].cgroup >= 0,
+					   .limits = rows[i].limits};
+		char got[300] = "", label[32];
+
+		snprintf(label, sizeof(label), "row %zu", i);
+		CHECK_INT(label, rows[i].want != NULL, box_unkept(&c, got, sizeof(got)));
+		CHECK_INT(label, 1, !rows[i].want || strstr(got, rows[i].want) != NULL);
+	}
+}
+
 /* A launcher that was not told that it may. */
 static void bare_refused(void **state)
 {
@@ -461,6 +494,7 @@ static int tests(void)
 		cmocka_unit_test(missing_refused),
 		cmocka_unit_test(poor_host),
 		cmocka_unit_test(bare_refused),
+		cmocka_unit_test(unkept_limits),
 	};
 
 	return cmocka_run_group_tests(all, NULL, NULL);
