@@ -256,6 +256,8 @@ struct backend_call {
 	enum reply_kind reply;
 	const char *content_types;
 	/* space separated, for BODY_STREAM and BODY_JSON; "-" stands for none, "" takes any */
+	bool until_close;   /* the caller reads a streamed reply as bytes until the connection ends,
+			       and does not know chunks */
 	bool looks_for_one; /* among the kinds that clients try one after the other: where the
 			       profile does not grant it, it is answered as what is not there */
 

@@ -397,6 +397,16 @@ static size_t block_of(int64_t len)
 	return len < REPLY_BLOCK ? (size_t)len + 1 : REPLY_BLOCK;
 }
 
+static struct MHD_Response *streamed_reply(struct exchange *x, int64_t len)
+{
+	struct MHD_Response *r = MHD_create_response_from_callback(
+		len < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)len, block_of(len), on_more, x, NULL);
+
+	if (r && x->call.until_close)
+		MHD_set_response_options(r, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+	return r;
+}
+
 static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct answer *a = &x->answer;
@@ -416,8 +426,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 		/* MHD would put a last chunk behind a head without a length. */
 		if (is_head && len < 0)
 			len = 0;
-		return MHD_create_response_from_callback(len < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)len,
-							 block_of(len), on_more, x, NULL);
+		return streamed_reply(x, len);
 	case ANSWER_UPGRADE:
 		return MHD_create_response_for_upgrade(on_upgraded, x);
 	case ANSWER_NONE:

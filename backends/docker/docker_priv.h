@@ -228,6 +228,7 @@ struct docker_state {
 	int minor;          /* the version that is spoken to the engine */
 	struct span name;   /* what {id} or {name*} stood for */
 	const char *target; /* what stands there in the request that is sent */
+	bool from_own;      /* it came by a tree with versions of its own, and left that */
 	const char *prefix; /* before the path that is sent, for a tree with versions of its own */
 	bool sealed;        /* no more lookups: what is not answered is unknown */
 	bool parsed;        /* body holds the checked document */
@@ -408,6 +409,7 @@ enum docker_schema {
 	SCHEMA_NONE = 0,
 #define SCHEMA(name) SCHEMA_##name,
 #include "backends/docker/fields.def"
+#include "backends/podman/fields.def"
 #undef SCHEMA
 	SCHEMA_COUNT
 };
@@ -483,6 +485,7 @@ const char *docker_reference_text(struct backend_call *call, const struct docker
 const char *docker_reference_familiar(struct backend_call *call,
 				      const struct docker_reference *ref);
 bool docker_looks_like_id(struct span given);
+bool docker_names_registry(const char *given); /* "quay.io/x", "localhost/x"; not "x", "team/x" */
 
 /* `image` and the query's tag together; not valid: refused. */
 struct docker_reference docker_reference_with_tag(struct backend_call *call, const char *image,

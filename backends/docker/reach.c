@@ -105,16 +105,19 @@ struct docker_thing docker_volume_thing(const struct jv *doc)
 
 struct docker_thing docker_network_thing(const struct jv *doc)
 {
+	/* As Podman's own tree writes them. */
+	bool small = !jv_get(doc, "Id") && jv_get(doc, "id");
+
 	return (struct docker_thing){
 		.kind = REACH_NETWORKS,
-		.id = jv_str(doc, "Id", ""),
-		.name = jv_str(doc, "Name", ""),
+		.id = jv_str(doc, small ? "id" : "Id", ""),
+		.name = jv_str(doc, small ? "name" : "Name", ""),
 		.created = "",
-		.labels = jv_get(doc, "Labels"),
+		.labels = jv_get(doc, small ? "labels" : "Labels"),
 	};
 }
 
-/* "/web"; what has a second slash is the name of a link to it. */
+/* "/web"; what has a second slash is the name of a link to it.  Podman's own tree writes "web". */
 static const char *row_name(const struct jv *row)
 {
 	const struct jv *names = jv_get(row, "Names");
@@ -125,6 +128,8 @@ static const char *row_name(const struct jv *row)
 		if (one->kind == JV_STRING && one->str.len && *one->str.at == '/' &&
 		    !strchr(one->str.at + 1, '/'))
 			return one->str.at + 1;
+		if (one->kind == JV_STRING && !strchr(one->str.at, '/'))
+			return one->str.at;
 	}
 	return "";
 }

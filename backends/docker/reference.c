@@ -123,6 +123,13 @@ static bool names_registry(struct span head)
 	return span_is(head, "localhost");
 }
 
+bool docker_names_registry(const char *given)
+{
+	size_t len = strcspn(given, "/");
+
+	return given[len] && names_registry((struct span){given, len});
+}
+
 const char *docker_registry_of(struct backend_call *call, struct span name)
 {
 	struct span rest = name, head;

@@ -31,6 +31,7 @@ void docker_reply_header(struct backend *be, struct backend_call *call, const st
 		"cache-control",
 		"content-type",
 		"docker-experimental",
+		"libpod-api-version",
 		"ostype",
 		"pragma",
 		"swarm",
@@ -141,8 +142,11 @@ static struct jv seen_df(const struct editing *e, const struct jv *doc)
 /* Names of containers that are not shown; see hold_members(). */
 static void hide_members(const struct editing *e, struct jv *doc)
 {
-	if (jv_get(doc, "Containers"))
-		jv_set(e->arena, doc, "Containers", jv_object());
+	static const char *const keys[] = {"Containers", "containers"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (jv_get(doc, keys[i]))
+			jv_set(e->arena, doc, keys[i], jv_object());
 }
 
 /* What was removed was the caller's: it was asked for so. */
@@ -242,17 +246,20 @@ static struct jv edit(const struct backend_call *call, const struct editing *e, 
 		hide_members(e, doc);
 	if (op == OP_SYSTEM_DF)
 		return reach_sees_all(call->reach) ? *doc : seen_df(e, doc);
-	if (op == OP_VOLUME_LIST)
+	if (op == OP_VOLUME_LIST && !docker_state(call)->prefix)
 		return seen_volumes(e, doc);
-	if (op == OP_CONTAINER_LIST || op == OP_NETWORK_LIST || op == OP_IMAGE_LIST)
+	if (op == OP_VOLUME_LIST || op == OP_CONTAINER_LIST || op == OP_NETWORK_LIST ||
+	    op == OP_IMAGE_LIST)
 		return seen_rows(e, docker_listed_kind(op), doc, docker_state(call)->limit);
 	return *doc;
 }
 
 /* What is no list is not an empty one. */
-static bool is_list(enum operation op, const struct jv *doc)
+static bool is_list(const struct backend_call *call, const struct jv *doc)
 {
-	const struct jv *list = op == OP_VOLUME_LIST ? jv_get(doc, "Volumes") : doc;
+	enum operation op = call->op;
+	bool inside = op == OP_VOLUME_LIST && !docker_state(call)->prefix;
+	const struct jv *list = inside ? jv_get(doc, "Volumes") : doc;
 
 	if (op != OP_VOLUME_LIST && op != OP_CONTAINER_LIST && op != OP_NETWORK_LIST &&
 	    op != OP_IMAGE_LIST)
@@ -272,7 +279,7 @@ int docker_filter(struct backend *be, struct backend_call *call, int status, str
 		return 0;
 	if (jv_parse(call->arena, body, &doc, &fault, err) < 0)
 		return err_wrap(err, "the engine's reply");
-	if (status >= 200 && status < 300 && !is_list(call->op, &doc))
+	if (status >= 200 && status < 300 && !is_list(call, &doc))
 		return err_set(err, ERR_UPSTREAM, "the engine's reply is no list");
 	if (status >= 200 && status < 300) {
 		out = edit(call, &e, &doc);

@@ -300,6 +300,10 @@ static bool check_content_type(struct backend_call *call)
 	case BODY_JSON:
 		call->content_types = JSON_TYPES;
 		fine = !req->has_body || in_list(JSON_TYPES, type);
+		if (docker_state(call)->prefix) { /* Podman's own client says none */
+			call->content_types = "- " JSON_TYPES;
+			fine = fine || !*type;
+		}
 		if (call->op == OP_CONTAINER_START) { /* whose body is empty */
 			call->content_types = "";
 			fine = fine || !*type;

@@ -30,6 +30,7 @@ static const struct row {
 	 {#name, TYPE_##type, SCHEMA_NONE, USE_DENY, REASON_##reason, false},                      \
 	 sizeof(#name) - 1},
 #include "backends/docker/fields.def"
+#include "backends/podman/fields.def"
 #undef DENIED
 #undef PART
 #undef FIELD
@@ -347,7 +348,7 @@ static bool check_member(const struct place *p, enum docker_schema schema, struc
 	return false;
 }
 
-#define FIELDS_MAX 100 /* in one schema */
+#define FIELDS_MAX 160 /* in one schema */
 
 struct jv docker_in_order(struct arena *a, enum docker_schema schema, const struct jv *from)
 {

@@ -15,6 +15,15 @@ static const struct docker_route routes[] = {
 #define BODY_TAR     BODY_STREAM
 #define BODY_CONTEXT BODY_REWRITE
 #include "backends/podman/compat.def"
+#undef ROUTE
+#define ROUTE(method, pattern, op, way, body, reply, query)                                        \
+	{#method,     pattern,       0,    0, OP_##op, docker_step_##way, REASON_NONE,             \
+	 BODY_##body, REPLY_##reply, query},
+#define OWN(method, pattern, op, way, body, reply, query)                                          \
+	{#method,     pattern,       0,    0, OP_##op, podman_step_##way, REASON_NONE,             \
+	 BODY_##body, REPLY_##reply, query},
+#include "backends/podman/libpod.def"
+#undef OWN
 #undef BODY_CONTEXT
 #undef BODY_TAR
 #undef CLOSED
@@ -42,10 +51,15 @@ static bool is_podman(struct backend_call *call, const struct jv *version)
 static const char *podman_target(struct backend_call *call, const char *before, struct span name,
 				 const char *after)
 {
-	if (strcmp(before, "/containers/") != 0 || strcmp(after, "/json") != 0)
+	bool image = strcmp(before, "/images/") == 0;
+
+	if (strcmp(after, "/json") != 0 || (strcmp(before, "/containers/") != 0 && !image))
+		return NULL;
+	/* Names mean in each tree what they mean there. */
+	if (image && !docker_state(call)->prefix && !docker_state(call)->from_own)
 		return NULL;
 	return docker_text(call, PODMAN_PREFIX "/libpod%s%s%s", before,
-			   docker_encoded(call, name, ""), after);
+			   docker_encoded(call, name, image ? "/:@" : ""), after);
 }
 
 static const char *info_target(struct backend_call *call)
@@ -58,6 +72,7 @@ const struct docker_flavor podman_flavor = {
 	.ops = &backend_podman,
 	.routes = routes,
 	.route_count = sizeof(routes) / sizeof(*routes),
+	.take_version = podman_take_version,
 	.is_it = is_podman,
 	.accepts = podman_accepts,
 	.target = podman_target,
@@ -101,7 +116,7 @@ const struct backend_ops backend_podman = {
 	.undo = docker_undo,
 	.created = docker_created,
 	.caller = docker_caller,
-	.refusal = docker_refusal,
+	.refusal = podman_refusal,
 	.running = docker_running,
 	.running_row = docker_running_row,
 	.restart = docker_restart,

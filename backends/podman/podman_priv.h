@@ -8,6 +8,8 @@
  *	translate.c   what the service says of itself and of containers, as Docker's engine would
  *	accepts.c     what a request may not ask for here, beside what no engine grants
  *	made.c        what is sent, and what was made beside it
+ *	libpod.c      the other tree: versions, and what has a form of its own
+ *	fields.def, spec.c  its create, in the words of the compatible one
  *
  * What runs a container is no choice of a request: the service starts all with its own
  * runtime.  So the level is that runtime's, by the program that the service reports, and after a
@@ -20,7 +22,19 @@
 
 #define PODMAN_PREFIX "/v4.0.0" /* of the libpod tree: the oldest form that all serve */
 
+#define PODMAN_MAJOR_MIN 4
+#define PODMAN_MAJOR_MAX 6
+
 extern const struct docker_flavor podman_flavor;
+
+/* libpod.c */
+int podman_take_version(struct backend_call *call, const char **path);
+void podman_refusal(const char *message, struct buf *ret_body, const char **ret_content_type);
+docker_step_fn podman_step_create, podman_step_exec_start, podman_step_pull, podman_step_shown,
+	podman_step_volumes, podman_step_volume_create;
+
+/* spec.c: the body, in the words of the compatible tree; false: refused. */
+bool podman_read_spec(struct backend_call *call);
 
 /* translate.c */
 void podman_translate(struct backend_call *call, struct lookup *answer);

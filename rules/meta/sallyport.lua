@@ -181,7 +181,8 @@
 ---| "swarm" # swarm is closed
 ---| "plugin" # engine plugins are root on the host and closed
 ---| "secret" # secrets and configs are closed
----| "libpod" # Podman's own API is closed
+---| "libpod" # the gate does not read this part of Podman's own API
+---| "libpod_host" # this reaches the host itself: its files, its units of systemd, or YAML that launches anything
 ---| "operation" # the profile does not grant this operation
 ---| "rule" # a rule of the profile refused it
 ---| "update_unknown" # the profile grants containers only in the place of others, and the gate knows of none that this one would replace
