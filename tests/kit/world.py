@@ -7,7 +7,7 @@ ME = "agent"
 CONFIG = """
 log {{ dir = "{log}" }}
 profiles {{ "{profile}" }}
-backend "engine" {{ kind = "docker", address = "unix://{engine}", files = "same_host" }}
+backend "engine" {{ kind = "{kind}", address = "unix://{engine}", files = "same_host" }}
 identity "agent" {{ uid = {uid}, profile = "ref" }}
 listener "ref" {{ socket = "{socket}", mode = "0666", backend = "engine", identities = {{ "agent" }} }}
 """
@@ -94,3 +94,23 @@ def facts():
                   "/run/docker.sock": {"kind": "socket"},
                   "/srv/ws/link": {"kind": "symlink", "target": "/etc"}},
     }
+
+
+def podman_facts():
+    """The same world as a Podman service shows it that starts everything with gVisor."""
+    found = facts()
+    runtime = {"name": "/usr/bin/runsc", "path": "/usr/bin/runsc", "version": "runsc version 1"}
+    containers = {}
+    for name, document in found["containers"].items():
+        host = dict(document["HostConfig"])
+        shown = host.pop("Runtime", "")
+        containers[name] = {
+            **document, "HostConfig": host, "Pod": "", "Rootfs": "", "BoundingCaps": None,
+            "Image": document["Image"].removeprefix("sha256:"),
+            "OCIRuntime": runtime["name"] if shown in ("runsc", "") else shown}
+    return {**found, "containers": containers,
+            "version": {"Version": "4.3.1", "ApiVersion": "1.41", "MinAPIVersion": "1.24",
+                        "Components": [{"Name": "Podman Engine", "Version": "4.3.1"}]},
+            "info": {"host": {"cgroupVersion": "v1", "cpus": 16, "logDriver": "k8s-file",
+                              "ociRuntime": runtime,
+                              "security": {"rootless": False, "seccompEnabled": True}}}}
