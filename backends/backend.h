@@ -224,12 +224,12 @@ struct backend_call {
 	/* set by the exchange */
 	struct arena *arena;
 	const struct canonical *req;
-	const char *owner;             /* the caller's owner id; never "" */
-	const char *id;                /* the decision's id, for GATE_LABEL_ID */
-	const char *profile;           /* its name, for GATE_LABEL_PROFILE; NULL or "": none */
-	enum isolation minimum;        /* that the profile asks for, for GATE_LABEL_ISOLATION */
-	const char *listener;          /* for GATE_LABEL_LISTENER; NULL or "": none */
-	const struct reach *reach;     /* what the profile shows of the objects of others */
+	const char *owner;         /* the caller's owner id; never "" */
+	const char *id;            /* the decision's id, for GATE_LABEL_ID */
+	const char *profile;       /* its name, for GATE_LABEL_PROFILE; NULL or "": none */
+	enum isolation minimum;    /* that the profile asks for, for GATE_LABEL_ISOLATION */
+	const char *listener;      /* for GATE_LABEL_LISTENER; NULL or "": none */
+	const struct reach *reach; /* what the profile shows of the objects of others */
 	struct span seccomp; /* the filter of system calls that the profile gives containers, as
 				JSON; "" where that is the service's own */
 	const struct adopted *adopted; /* by kind and id, in order */
