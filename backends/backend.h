@@ -235,6 +235,8 @@ struct backend_call {
 	const struct adopted *adopted; /* by kind and id, in order */
 	size_t adopted_count;
 	const char *self; /* the gate's own container, by id or name; "" or NULL: it is in none */
+	const char *helper;  /* host path of the program that sandboxes get; "" or NULL: none */
+	bool from_sandboxes; /* the process behind the sandbox API asks: it alone may mount that */
 	unsigned hides;   /* what replies do not show of what the caller sees: enum hide */
 	const char *const
 		*protected_paths;        /* host paths that no mount may touch; NULL at the end */
@@ -275,6 +277,8 @@ struct backend_call {
 	} warnings[16]; /* fields that were dropped */
 	size_t warning_count;
 	unsigned withheld;     /* enum withheld */
+	enum operation also;   /* is asked for besides op, by a command of that program; or
+				  OP_UNKNOWN */
 	struct jv replaces;    /* updates: the container that is replaced, or that is taken away
 				  and would come again: {id,name,owner,profile,
 				  isolation,by,loses,workload}; JV_NULL

@@ -35,6 +35,9 @@
 #define TYPE_UPDATE                                                                                \
 	"boolean|{ within?: string, fresh?: boolean, privileged?: boolean, changes?: "             \
 	"(\"command\"|\"env\"|\"labels\")[], moves?: { [1]: string, [2]: string }[] }"
+#define TYPE_SANDBOX                                                                               \
+	"{ image?: string, lifetime?: string|integer, idle?: string|integer, disk?: "              \
+	"string|integer, output?: string|integer, warm?: integer, per_call?: boolean }"
 #define TYPE_VISIBILITY "\"own\"|\"all\"|(\"own\"|VisibilityEntry)[]"
 #define TYPE_SECCOMP    "string"
 #define TYPE_APPARMOR   "string"

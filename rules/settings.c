@@ -565,6 +565,8 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 		return check_name(c, "the name of a seccomp profile", v);
 	case KIND_APPARMOR:
 		return check_apparmor(c, v);
+	case KIND_SANDBOX:
+		return settings_check_sandbox(v, c->arena, c->err);
 	}
 	return err_set(c->err, ERR_CONFIG, "this version cannot enforce it yet; leave it out");
 }

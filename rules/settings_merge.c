@@ -64,6 +64,7 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 		return jv_string("default");
 	case KIND_EGRESS:
 	case KIND_UPDATE:
+	case KIND_SANDBOX:
 		break;
 	}
 	return jv_null();
@@ -476,6 +477,10 @@ static int meet(const struct meeting *m, struct jv *ret)
 								   : loosens(m, "this");
 	case KIND_APPARMOR:
 		return meet_apparmor(m, ret);
+	case KIND_SANDBOX:
+		return settings_sandbox_meet(m->parent, m->child, m->arena, ret, m->err) == 0
+			       ? 0
+			       : err_wrap(m->err, "more than \"%s\" grants", m->parent_name);
 	case KIND_STRING:
 	case KIND_EGRESS:
 	case KIND_SECCOMP:
@@ -565,6 +570,8 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 
 	if (s->kind == KIND_UPDATE)
 		return settings_update_within(outer, inner);
+	if (s->kind == KIND_SANDBOX)
+		return settings_sandbox_within(outer, inner);
 	if (!outer || !inner)
 		return s->kind == KIND_EGRESS ? !outer : outer == inner;
 	if (jv_equal(outer, inner))

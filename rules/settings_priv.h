@@ -39,7 +39,8 @@ enum setting_kind {
 	KIND_RATE,
 	KIND_SECCOMP, /* a name: profile.c knows which there are */
 	KIND_APPARMOR,
-	KIND_UPDATE
+	KIND_UPDATE,
+	KIND_SANDBOX
 };
 
 enum setting_merge { MERGE_LATER = 0, MERGE_LOWER, MERGE_HIGHER, MERGE_SUBSET, MERGE_BOTH };
@@ -87,6 +88,13 @@ bool settings_within(const struct setting *s, const struct jv *outer, const stru
 
 /* The same for single entries of a list. */
 bool settings_entry_within(const char *setting, const struct jv *outer, const struct jv *inner);
+
+/* The setting `sandbox`: settings_sandbox.c. */
+int settings_check_sandbox(struct jv *v, struct arena *a, struct err *err);
+/* What both say, the tighter word of each; loosening is ERR_CONFIG. */
+int settings_sandbox_meet(const struct jv *parent, const struct jv *child, struct arena *a,
+			  struct jv *ret, struct err *err);
+bool settings_sandbox_within(const struct jv *outer, const struct jv *inner);
 
 /* A word of `running`. */
 enum running running_find(struct span word);

@@ -24,6 +24,7 @@
  *	attest_privileges.c   ... of its privileges
  *	attest_mounts.c       ... and of what is mounted there
  *	exec.c                commands, attach
+ *	helper.c              ... by the program that the gate puts into sandboxes
  *	build*.c tar*.c gunzip.c dockerfile*.c   builds: see build_priv.h
  *	image.c publish.c volume.c network.c   the other objects; whole images, new names,
  *registries commit.c              a container made an image prune.c               removing what is
@@ -136,6 +137,19 @@ extern const struct docker_flavor docker_plain;
 void docker_compile(struct docker_compiled *ret, const struct docker_route *from);
 int docker_route_call(struct backend *be, struct backend_call *call);
 enum step docker_caller(struct backend *be, struct caller_call *call);
+
+/* --- commands --- */
+
+struct docker_command {
+	const char *user, *program, *workdir;
+	bool privileged, has_arguments;
+	const struct jv *env;
+};
+
+struct docker_words {
+	const struct span *list;
+	size_t count;
+};
 
 /* --- what the engine is --- */
 
@@ -719,5 +733,20 @@ struct jv docker_commit_document(struct backend_call *call);
 
 /* The labels that make an object the caller's, set on the document at key. */
 void docker_label(struct backend_call *call, struct jv *doc, const char *key);
+
+/* --- helper.c --- */
+
+#define DOCKER_HELPER_TARGET "/.sallyport/inside"
+
+/* Of a mount: it is that program, where it belongs, and can be mounted. */
+bool docker_helper_mount(const struct docker_reading *r, const char *source, struct span target,
+			 bool read_only);
+
+/*
+ * Where a command goes through it, *cmd becomes what it runs, and call->also what it is
+ * besides.  False: it was refused.
+ */
+bool docker_helper_command(struct backend_call *call, const struct jv *doc,
+			   const struct docker_words *w, struct docker_command *cmd);
 
 #endif

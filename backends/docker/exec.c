@@ -2,13 +2,7 @@
 
 #include <string.h>
 
-struct command {
-	const char *user, *program, *workdir;
-	bool privileged, has_arguments;
-	const struct jv *env;
-};
-
-static void say_user(struct docker_reading *r, const struct command *cmd)
+static void say_user(struct docker_reading *r, const struct docker_command *cmd)
 {
 	const struct jv *root = jv_path(&r->facts, "user.root");
 	bool known = root != NULL, is_root = root && root->b;
@@ -37,7 +31,7 @@ static void say_env(struct docker_reading *r, const struct jv *env)
  * command is held no better than what it runs in, which others may have made.
  */
 static void read_command(struct docker *d, struct backend_call *call, const struct jv *doc,
-			 const struct command *cmd)
+			 const struct docker_command *cmd)
 {
 	struct docker_reading r;
 
@@ -67,6 +61,24 @@ static bool has_more_than(const struct jv *list, size_t words)
 	return list && list->kind == JV_ARRAY && list->count > words;
 }
 
+/* The words of a command, the program first. */
+static bool read_words(struct backend_call *call, const char *program, const struct jv *more,
+		       struct docker_words *ret)
+{
+	size_t count = more && more->kind == JV_ARRAY ? more->count : 0;
+	struct span *list = arena_take(call->arena, (count + 1) * sizeof(*list));
+
+	if (!list)
+		return false;
+	*ret = (struct docker_words){list, 0};
+	if (program)
+		list[ret->count++] = span_of(program);
+	for (size_t i = 0; i < count; i++)
+		if (more->items[i].kind == JV_STRING)
+			list[ret->count++] = more->items[i].str;
+	return true;
+}
+
 /* --- create --- */
 
 static const char *program_of(const struct jv *cmd)
@@ -80,7 +92,8 @@ void docker_step_exec_create(struct docker *d, struct backend_call *call)
 {
 	struct docker_state *st = docker_state(call);
 	const struct jv *body = &st->body, *doc;
-	struct command cmd;
+	struct docker_command cmd;
+	struct docker_words words;
 
 	if (!docker_body(call, SCHEMA_EXEC))
 		return;
@@ -88,7 +101,7 @@ void docker_step_exec_create(struct docker *d, struct backend_call *call)
 	if (!doc)
 		return;
 	st->target = call->object.id;
-	cmd = (struct command){
+	cmd = (struct docker_command){
 		.user = jv_str(body, "User", ""),
 		.program = program_of(jv_get(body, "Cmd")),
 		.workdir = jv_str(body, "WorkingDir", ""),
@@ -96,7 +109,9 @@ void docker_step_exec_create(struct docker *d, struct backend_call *call)
 		.has_arguments = has_more_than(jv_get(body, "Cmd"), 1),
 		.env = jv_get(body, "Env"),
 	};
-	read_command(d, call, doc, &cmd);
+	if (read_words(call, NULL, jv_get(body, "Cmd"), &words) &&
+	    docker_helper_command(call, doc, &words, &cmd))
+		read_command(d, call, doc, &cmd);
 }
 
 /* --- what exists --- */
@@ -166,7 +181,8 @@ static void check_tunnel(struct backend_call *call, const struct jv *exec)
 void docker_step_exec_start(struct docker *d, struct backend_call *call)
 {
 	const struct jv *exec, *container, *process;
-	struct command cmd;
+	struct docker_command cmd;
+	struct docker_words words;
 
 	if (!docker_body(call, SCHEMA_EXEC_START))
 		return;
@@ -175,12 +191,14 @@ void docker_step_exec_start(struct docker *d, struct backend_call *call)
 		return;
 	check_tunnel(call, exec);
 	process = jv_get(exec, "ProcessConfig");
-	cmd = (struct command){
+	cmd = (struct docker_command){
 		.user = jv_str(process, "user", ""),
 		.program = jv_str(process, "entrypoint", ""),
 		.workdir = "",
 		.privileged = jv_true(process, "privileged"),
 		.has_arguments = has_more_than(jv_get(process, "arguments"), 0),
 	};
-	read_command(d, call, container, &cmd);
+	if (read_words(call, cmd.program, jv_get(process, "arguments"), &words) &&
+	    docker_helper_command(call, container, &words, &cmd))
+		read_command(d, call, container, &cmd);
 }

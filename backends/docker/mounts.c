@@ -199,6 +199,8 @@ static void read_bind(struct docker_reading *r, size_t i, struct span text)
 		const char *source = docker_clean_path(call, b.source);
 
 		say(&m, "source", jv_string(source));
+		if (docker_helper_mount(r, source, b.target, docker_mode_has(b.mode, "ro")))
+			say(&m, "helper", jv_bool(true));
 		say_host(&m, source);
 	} else if (b.source.len) {
 		say_volume(&m, b.source);

@@ -188,6 +188,7 @@
 ---| "update_unknown" # the profile grants containers only in the place of others, and the gate knows of none that this one would replace
 ---| "update_looser" # the container would be more than the one that it replaces
 ---| "update_would_not_return" # the profile would refuse to make this container again, so it is not taken away
+---| "profile_not_stricter" # the profile that is asked for does not extend the caller's own
 ---| "identity_unknown" # the gate does not know who asks
 ---| "container_unknown" # the gate does not know which container the caller runs in
 ---| "container_unasked" # the gate could not find out which container the caller runs in
@@ -284,6 +285,7 @@
 ---@field redact? string[] What replies do not show. "env": values of environment variables of containers and images. "mounts": paths on the host, of mounts and volumes and of where the engine keeps things. What a profile that is extended hides stays hidden.
 ---@field visibility? "own"|"all"|("own"|VisibilityEntry)[] Which objects the caller sees: "own" (default), "all", or a list of "own", { label = "NAME=VALUE" }, { name = "web-*" } and { all = true }, each with access = "read" (default; look at it), "data" (read logs and files, too) or "full" (all that operations grant), and kinds = { "containers", "volumes", "networks" } if not all three. "own" and "all" as words are full. What names the kind "images" limits which images are seen. A label is trusted to whoever can set it.
 ---@field update? boolean|{ within?: string, fresh?: boolean, privileged?: boolean, changes?: ("command"|"env"|"labels")[], moves?: { [1]: string, [2]: string }[] } For update tools (Watchtower, Portainer, compose). A container is judged against the one that it replaces: nothing may be looser than it was, whatever the lists of the profile grant, and what was there may stay, whether they grant it or not; the image must be on the list and of the same repository. Stop, kill, remove and rename are refused where the re-creation would be. The new one belongs to whom the old one belonged. { within = "10m" } says for how long after that a container may come again (default; at most 24h); fresh = true grants containers that replace none, by the lists alone; privileged = true lets stay what has the host (privileged mode, devices, control sockets, less than the minimum isolation); changes = { "command", "env", "labels" } what may differ from before; moves = { { "docker.io/old/app", "ghcr.io/new/*" } } which repositories may take the place of which. true takes the defaults; false is none. harden does not touch what replaces another.
+---@field sandbox? { image?: string, lifetime?: string|integer, idle?: string|integer, disk?: string|integer, output?: string|integer, warm?: integer, per_call?: boolean } { image = "...", lifetime = "30m", idle = "5m", disk = "256MiB", output = "4MiB", warm = 2, per_call = true }: of sandboxes made through a listener with `sandboxes`. image: what they are made of where the caller names none (it must be granted like any other). lifetime: the longest, and what holds where the caller says nothing; idle: they end so long after the last command. disk: of /work and of /tmp each, in memory; output: of one command. warm: so many are kept ready. per_call: each command gets a sandbox of its own. Units of times: s, m, h, d.
 ---@field close_streams? boolean After a reload, streams (attached terminals, commands, logs, events) that the new rules would not let through end at once; false by default: they go on to their end.
 ---@field two_approvers? boolean What rules ask a person for (ask) needs two persons who allow it, of whom neither is who asks; false by default: one.
 ---@field denial? "full"|"code" What a refused caller is told: "full" (default), with field, value, rule and a way out, or "code", the reason codes alone; the record has it all.
@@ -521,6 +523,7 @@
 ---@field subpath? string For volume: the part that is mounted.
 ---@field image? Fact.workload.mounts.image
 ---@field host? Fact.workload.mounts.host
+---@field helper? boolean For bind: it is the program that the gate itself puts into sandboxes.
 ---@field field? string Its place in the request.
 
 ---@class Fact.workload.mounts.image
