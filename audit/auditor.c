@@ -257,7 +257,7 @@ static void end_those_over(struct auditor *a)
 			end_conn(a, i);
 }
 
-static void add_conn(struct auditor *a, int fd, bool is_admin)
+static void add_conn(struct auditor *a, int fd, char tag)
 {
 	struct conn *conn = calloc(1, sizeof(*conn));
 	struct epoll_event event = {.events = EPOLLIN};
@@ -275,7 +275,8 @@ static void add_conn(struct auditor *a, int fd, bool is_admin)
 	}
 	frame_init(&conn->fc, fd, OUT_BYTES_MAX);
 	conn->owner = ++a->owners;
-	conn->is_admin = is_admin;
+	conn->is_admin = tag == 'm';
+	conn->is_sandbox = tag == 'b';
 	a->conns[i] = conn;
 }
 
@@ -294,8 +295,8 @@ static void read_control(struct auditor *a, int control_fd)
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if ((tag == 'w' || tag == 'm') && count == 1)
-			add_conn(a, fds[i], tag == 'm');
+		if ((tag == 'w' || tag == 'm' || tag == 'b') && count == 1)
+			add_conn(a, fds[i], tag);
 		else
 			close(fds[i]);
 	}

@@ -60,6 +60,7 @@ static const char *const type_names[] = {
 	[RECORD_APPROVAL] = "approval",
 	[RECORD_OBSERVED_SUM] = "observed_sum",
 	[RECORD_SUPPRESSED] = "suppressed",
+	[RECORD_SANDBOX] = "sandbox",
 };
 _Static_assert(sizeof(type_names) / sizeof(*type_names) == RECORD_TYPE_COUNT, "a name each");
 

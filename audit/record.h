@@ -50,6 +50,7 @@ enum record_type {
 	RECORD_APPROVAL,     /* a question to an operator ended without letting a request pass */
 	RECORD_OBSERVED_SUM, /* how much was seen, and explained */
 	RECORD_SUPPRESSED,   /* how many refusals above a rate were only counted */
+	RECORD_SANDBOX,      /* the sandbox API refused, made, extended or ended something */
 	RECORD_TYPE_COUNT
 };
 

@@ -322,6 +322,7 @@ static void add_by_type(struct report *r, const struct fields *f)
 		add_suppressed(r, f);
 		return;
 	case RECORD_APPROVAL: /* its decision has been counted */
+	case RECORD_SANDBOX:  /* what it asked of workers is */
 	case RECORD_LOG_OPEN:
 	case RECORD_LOG_SEAL:
 	case RECORD_NONE:

@@ -9,10 +9,11 @@
 #define OPEN_CONN_MAX 65536 /* allowed decisions of one worker without an outcome */
 
 /* A worker that was taken over cannot say that the admin socket was used, nor its process what was
- * judged. */
+ * judged; likewise the sandbox API. */
 static bool may_send(const struct conn *conn, enum record_type type, uint32_t flags)
 {
-	if (type != RECORD_LOG_ALARM && conn->is_admin != (type == RECORD_ADMIN))
+	if (type != RECORD_LOG_ALARM && (conn->is_admin != (type == RECORD_ADMIN) ||
+					 conn->is_sandbox != (type == RECORD_SANDBOX)))
 		return false;
 	switch (type) {
 	case RECORD_DECISION:
@@ -27,6 +28,7 @@ static bool may_send(const struct conn *conn, enum record_type type, uint32_t fl
 	case RECORD_LOG_ALARM:
 	case RECORD_REJUDGED:
 	case RECORD_ADMIN:
+	case RECORD_SANDBOX:
 	case RECORD_OBSERVED:
 	case RECORD_OBSERVED_GAP:
 	case RECORD_APPROVAL:

@@ -32,7 +32,7 @@ ZERO = "0" * 64
 TYPES = {"log_open", "log_seal", "gate_start", "gate_stop", "gate_recover", "log_alarm", "policy_load",
          "policy_reject", "decision", "outcome", "outcome_unknown", "read", "malformed", "worker_lost",
          "checkpoint", "key_rotate", "clock_step", "log_read", "log_prune", "log_erase", "adopt", "rejudged", "admin",
-         "observed", "observed_gap", "approval", "observed_sum", "suppressed"}
+         "observed", "observed_gap", "approval", "observed_sum", "suppressed", "sandbox"}
 HEAD = re.compile(rb'\{"v":1,"log":"([A-Za-z0-9._/:+-]+)","seq":(0|[1-9]\d*),"ep":(0|[1-9]\d*),'
                   rb'"t":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z)","mono":(0|[1-9]\d*),"type":"([a-z_]+)"')
 TAIL = re.compile(rb',"prev":"([0-9a-f]{64})","h":"([0-9a-f]{64})"\}')
