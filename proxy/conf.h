@@ -82,9 +82,12 @@ struct conf_caller_tls {
 
 struct conf_listener {
 	const char *name;
-	const char *socket; /* path, for messages */
-	int fd;             /* listening socket; -1 in `check` */
-	size_t backend;     /* index into backends */
+	const char *socket;      /* path, for messages */
+	int fd;                  /* listening socket; -1 in `check` */
+	size_t backend;          /* index into backends */
+	const size_t *sandboxes; /* another process serves it, with the sandbox API: on which
+				    backends, in the order in which they are tried; NULL: none */
+	size_t sandbox_count;
 	const size_t
 		*identities; /* indices into identities, in order; the first that fits counts */
 	size_t identity_count;
@@ -121,6 +124,19 @@ struct conf_limits {
 	unsigned engine_waiting;   /* requests that wait for one engine, in a worker */
 };
 
+/* The sandbox API, where a listener serves it. */
+struct conf_sandboxes {
+	const char *state;             /* folder; "": there is no such API */
+	const char *inside;            /* host path of the helper */
+	unsigned max, owner_max;       /* sandboxes at once: in all, of one owner */
+	unsigned execs;                /* commands at once of one sandbox */
+	unsigned connections;          /* of callers at once */
+	unsigned lifetime_s;           /* no sandbox lives longer */
+	unsigned default_s;            /* it lives so long where nobody says anything */
+	uint64_t memory, disk, output; /* bytes, where nobody says anything */
+	unsigned pids;
+};
+
 struct proxy_conf {
 	const struct conf_backend *backends;
 	size_t backend_count;
@@ -135,8 +151,10 @@ struct proxy_conf {
 	struct engine_limits rule_limits;
 	struct conf_limits limits;
 	const char *const
-		*protected_paths; /* NULL at the end: gate sockets, state, log, engine sockets */
-	const char *self;         /* the gate's own container, by id or name; NULL or "": none */
+		*protected_paths;   /* NULL at the end: gate sockets, state, log, engine sockets */
+	const char *sandbox_inside; /* sandboxes.inside; "" or NULL: there is none */
+	struct conf_sandboxes sandboxes;
+	const char *self; /* the gate's own container, by id or name; NULL or "": none */
 	bool reads_without_log;
 	struct metrics *metrics; /* shared by all workers; NULL: nothing is counted */
 	struct watched *watched; /* shared by workers and watchers: what engines were asked for */

@@ -263,22 +263,27 @@ static void identify(struct conn *c, const char *named)
 	connection_recognise(c, &signs);
 }
 
-int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
-		     struct tls_wire *wire, struct err *err)
+static struct conn *make(struct worker *w, const struct conf_listener *l, int fd, struct err *err)
 {
 	struct conn *c = calloc(1, sizeof(*c));
-	struct sockaddr_un peer = {.sun_family = AF_UNIX};
 
 	if (!c) {
 		close(fd);
-		return err_sys(err, "allocate a connection");
+		err_sys(err, "allocate a connection");
+		return NULL;
 	}
 	*c = (struct conn){.watch = {.fd = -1}, .worker = w, .listener = l, .fd = fd};
 	c->since_ms = w->loop.now_ms;
-	if (wire)
-		tls_wire_join(wire, c);
-	inside_begin(c);
-	identify(c, identity);
+	return c;
+}
+
+/* It is known who that is, as far as it can be; the HTTP library gets it. */
+static int hand_over(struct conn *c, struct err *err)
+{
+	struct sockaddr_un peer = {.sun_family = AF_UNIX};
+	struct worker *w = c->worker;
+	int fd = c->fd;
+
 	c->next = w->conns;
 	if (c->next)
 		c->next->prev = c;
@@ -303,6 +308,34 @@ int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, co
 	}
 	w->mhd_due = true;
 	return 0;
+}
+
+int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
+		     struct tls_wire *wire, struct err *err)
+{
+	struct conn *c = make(w, l, fd, err);
+
+	if (!c)
+		return -1;
+	if (wire)
+		tls_wire_join(wire, c);
+	inside_begin(c);
+	identify(c, identity);
+	return hand_over(c, err);
+}
+
+int connection_adopt_behalf(struct worker *w, const struct conf_listener *l, int fd,
+			    struct err *err)
+{
+	struct conn *c = make(w, l, fd, err);
+
+	if (!c)
+		return -1;
+	c->behalf = true;
+	c->pidfd = -1;
+	c->who = (struct identity){
+		.name = "", .owner = c->owner, .profile = "", .listener = l->name, .address = ""};
+	return hand_over(c, err);
 }
 
 /* In a container a caller may have any number of users; on a socket of its own they are one. */
@@ -394,6 +427,8 @@ int connection_listen(struct worker *w, struct err *err)
 	for (size_t i = 0; i < w->conf->listener_count; i++) {
 		struct listener *l = &w->listeners[i];
 
+		if (w->conf->listeners[i].sandbox_count) /* another process has it */
+			continue;
 		*l = (struct listener){.watch = {.fd = -1},
 				       .worker = w,
 				       .conf = &w->conf->listeners[i],
@@ -437,7 +472,7 @@ void connection_tick(struct worker *w)
 	for (struct conn *c = w->conns; c; c = c->next) {
 		uint64_t idle = w->loop.now_ms - c->since_ms;
 
-		if (c->exchange && c->exchange->head_seen)
+		if ((c->exchange && c->exchange->head_seen) || (c->behalf && !c->in_head))
 			continue;
 		if (idle > (c->used && !c->in_head ? IDLE_MS : limits->head_ms))
 			connection_give_up(c);

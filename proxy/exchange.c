@@ -5,6 +5,7 @@
  */
 #include "gate/base/clock.h"
 #include "gate/base/uuid.h"
+#include "proxy/behalf.h"
 #include "proxy/updates.h"
 #include "proxy/worker_priv.h"
 
@@ -300,6 +301,8 @@ void exchange_prepare_call(struct exchange *x)
 		call->seal_key = updates_seal_key(x->worker->conf->updates);
 	call->wants_attested = x->profile && profile_wants_attested(x->profile);
 	call->offline = check_facts(x->worker) != NULL;
+	call->helper = x->worker->conf->sandbox_inside;
+	call->from_sandboxes = x->conn->behalf;
 }
 
 static bool log_allows(const struct exchange *x)
@@ -339,7 +342,7 @@ static bool caller_refused(struct exchange *x)
 		refuse_untold(x);
 	else if (!c->known)
 		violations_add(&x->call.refused, REASON_identity_unknown);
-	else if (quarantine_refuses(x))
+	else if (!c->own && quarantine_refuses(x))
 		return true;
 	else if (!x->profile)
 		violations_add(&x->call.refused, REASON_profile_missing);
@@ -382,6 +385,8 @@ static bool read_head(struct exchange *x, const struct raw_head *raw)
 
 static void go_on(struct exchange *x)
 {
+	if (x->conn->behalf && behalf_answers(x))
+		return;
 	if (caller_refused(x)) {
 		refuse_head(x);
 		return;
@@ -417,10 +422,11 @@ static void look_at_caller(struct exchange *x, bool anew)
 
 void exchange_head(struct exchange *x, const struct raw_head *raw)
 {
-	bool readable;
+	bool known = !x->conn->behalf || behalf_read(x, raw), readable;
 
-	connection_read_token(x, raw->headers, raw->header_count);
-	readable = read_head(x, raw);
+	if (!x->conn->behalf)
+		connection_read_token(x, raw->headers, raw->header_count);
+	readable = read_head(x, raw) && known;
 	x->upload_over = !x->req.has_body;
 	if (!readable)
 		refuse_head(x);

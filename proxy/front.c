@@ -8,6 +8,7 @@
  * body.
  */
 #include "gate/base/log.h"
+#include "proxy/behalf.h"
 #include "proxy/scrape.h"
 #include "proxy/worker_priv.h"
 
@@ -486,6 +487,8 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
 	MHD_add_response_header(r, x->receipt[0] ? "Sallyport-Audit" : "Sallyport-Id",
 				x->receipt[0] ? x->receipt : x->id);
 	add_changes(x, r);
+	if (x->conn->behalf)
+		behalf_tell(x, r);
 	add_retry_after(a, r);
 	if (a->kind == ANSWER_UPGRADE)
 		MHD_add_response_header(r, "Upgrade", x->req.upgrade_to);

@@ -4,6 +4,7 @@
  * Everything that refuses comes through here, too.
  */
 #include "gate/base/clock.h"
+#include "proxy/behalf.h"
 #include "proxy/decide.h"
 #include "proxy/rates.h"
 #include "proxy/updates.h"
@@ -36,8 +37,11 @@ void exchange_answer_refusal(struct exchange *x)
 		x->status = "denied";
 	x->answer.header_count = 0; /* those of a reply that is not passed on */
 	buf_clear(&x->answer.body);
-	x->service->ops->refusal(buf_spent(&message) ? "refused" : buf_span(&message).at,
-				 &x->answer.body, &x->answer.content_type);
+	if (x->conn && x->conn->behalf)
+		behalf_refusal(x);
+	else
+		x->service->ops->refusal(buf_spent(&message) ? "refused" : buf_span(&message).at,
+					 &x->answer.body, &x->answer.content_type);
 	buf_fini(&message);
 	exchange_ready(x);
 }
@@ -325,6 +329,14 @@ static void refuse_identity_name(struct exchange *x)
 	exchange_deny(x);
 }
 
+/* A command of the sandboxes' helper that is a copy as well. */
+static void refuse_also(struct exchange *x)
+{
+	*violations_add(&x->call.refused, REASON_operation) =
+		profile_refusal(x->profile, x->call.also, x->arena);
+	exchange_deny(x);
+}
+
 /* What no profile can grant. */
 static bool is_out_of_reach(struct exchange *x)
 {
@@ -332,6 +344,8 @@ static bool is_out_of_reach(struct exchange *x)
 		refuse_unattested(x);
 	else if (gives_an_identity(x))
 		refuse_identity_name(x);
+	else if (x->call.also && profile_grant(x->profile, x->call.also) == GRANT_NONE)
+		refuse_also(x);
 	else
 		return false;
 	return true;

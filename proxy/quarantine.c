@@ -35,7 +35,8 @@ bool quarantine_holds(const struct exchange *x)
 {
 	const struct quarantine *q;
 
-	return x->conn && standing_of(x->worker, x->conn->who.owner, &q) != STANDING_FREE;
+	return x->conn && !x->conn->own &&
+	       standing_of(x->worker, x->conn->who.owner, &q) != STANDING_FREE;
 }
 
 void quarantine_blame(struct violation *v, const struct quarantine *q, struct arena *a)

@@ -7,6 +7,7 @@
 #include "gate/base/io.h"
 #include "gate/base/log.h"
 #include "gate/base/uuid.h"
+#include "proxy/behalf.h"
 #include "proxy/dial.h"
 #include "proxy/worker_priv.h"
 
@@ -367,6 +368,11 @@ static void obey(struct worker *w, char tag, int *fds, size_t count)
 	}
 	if (tag == 'g' && !w->stopping)
 		begin(w);
+	if (tag == 'c' && count == 1 && !w->stopping) {
+		if (behalf_adopt(w, fds[0], &err) < 0)
+			log_line("%s", err.msg);
+		return;
+	}
 	if ((tag == 'a' || tag == 'r') && count == 1 && io_nonblock(fds[0], &err) == 0) {
 		if (tag == 'a') {
 			audit_client_attach(w->audit, fds[0]);

@@ -5,7 +5,8 @@
  * Control socket from the supervisor (io_recv_fds): tag 'a' and a descriptor:
  * a new connection to an auditor; 'r': a new connection to a resolver; 'g':
  * go, accept callers; 'l', a row (runtime.h) and a descriptor: one more listener; 'x' and a row:
- * that one has ended; 'd': accept no more, and end when all that was begun has
+ * that one has ended; 'c' and a descriptor: a connection of the process behind the sandbox API
+ * (behalf.h); 'd': accept no more, and end when all that was begun has
  * ended, with the bundle that follows (streams.c), if there is one; 'n' and a bundle: one that
  * follows still later; 's': as 'd', but streams are ended after a few seconds.  The worker sends
  * 'y' once when it is ready to be told 'g', and 'a' or 'r' when it has been without that connection

@@ -94,6 +94,8 @@ struct conn {
 	uint64_t since_ms;         /* of the state below */
 	bool in_head;              /* a request line has come, its head is not complete */
 	bool given_up;             /* nothing came in time */
+	bool behalf;               /* each request says for whom it is: behalf.h */
+	bool own;                  /* ... this one: it is the gate's own cleaning up */
 	uint64_t ended_turn;       /* of the loop, when its last request ended */
 	bool used;                 /* a request has been completed on it */
 	struct conn *prev, *next;
@@ -341,6 +343,9 @@ void connection_wind_down(struct worker *w);
 /* fd is taken, whatever comes of it.  wire: what it leads to, or NULL. */
 int connection_adopt(struct worker *w, const struct conf_listener *l, int fd, const char *identity,
 		     struct tls_wire *wire, struct err *err);
+/* Of a process of the gate that asks for others: behalf.h. */
+int connection_adopt_behalf(struct worker *w, const struct conf_listener *l, int fd,
+			    struct err *err);
 void connection_address(int fd, char out[CONNECTION_ADDRESS_MAX]);     /* of a TCP peer, or "" */
 void connection_own_address(int fd, char out[CONNECTION_ADDRESS_MAX]); /* of our end */
 
