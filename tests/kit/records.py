@@ -39,6 +39,12 @@ def reasons():
     return re.findall(r"^REASON\((\w+),", text, re.M)
 
 
+def sandbox_codes():
+    """Refusals that the sandbox API makes by itself."""
+    text = (ROOT / "proxy/sandbox/codes.def").read_text(encoding="utf-8")
+    return re.findall(r"^CODE\((\w+),", text, re.M)
+
+
 def admin_answers():
     """Why something that was asked over the admin socket was not done."""
     text = (ROOT / "gate/admin_answers.def").read_text(encoding="utf-8")
@@ -46,6 +52,7 @@ def admin_answers():
 
 
 SCHEMA, REASONS, ADMIN = schema(), set(reasons()), set(admin_answers())
+SANDBOX = set(sandbox_codes())
 
 
 def lines(folder):
@@ -103,6 +110,10 @@ def _codes(record):
     return codes
 
 
+def _known(kind):
+    return {"admin": ADMIN, "sandbox": REASONS | SANDBOX}.get(kind, REASONS)
+
+
 def check(line, seq, prev):
     """(record, its hash, what is wrong or None) of one line."""
     try:
@@ -121,7 +132,7 @@ def check(line, seq, prev):
         problem = "its hash is not what its bytes and the record before give"
     elif not TIME.fullmatch(record["t"]) or not UUID.fullmatch(record.get("id", "")):
         problem = f"time or id: {record['t']}, {record.get('id')}"
-    elif _codes(record) - (ADMIN if record["type"] == "admin" else REASONS):
+    elif _codes(record) - _known(record["type"]):
         problem = f"it names {_codes(record)}, of which not all are on the list of reasons"
     return record, digest, problem or _members(SCHEMA, inner)
 
