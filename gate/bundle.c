@@ -2,6 +2,8 @@
 
 #include "gate/base/auto.h"
 
+#include "proxy/behalf.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -158,7 +160,7 @@ static int parse_names(struct span text, struct arena *a, struct config *ret, st
 
 static int parse_pieces(struct span rest, struct arena *a, struct config *ret, struct err *err)
 {
-	struct rule_source *rules = arena_take(a, BUNDLE_SOURCES_MAX * sizeof(*rules));
+	struct rule_source *rules = arena_take(a, (BUNDLE_SOURCES_MAX + 1) * sizeof(*rules));
 	size_t count = 0;
 
 	if (!rules)
@@ -186,6 +188,8 @@ static int parse_pieces(struct span rest, struct arena *a, struct config *ret, s
 		rules[count].name = arena_strndup(a, name.at, name.len);
 		rules[count++].text = text;
 	}
+	if (config_has_sandboxes(ret))
+		rules[count++] = (struct rule_source){BEHALF_PROFILE, span_of(BEHALF_RULES)};
 	ret->proxy.rules = rules;
 	ret->proxy.rule_count = count;
 	return 0;

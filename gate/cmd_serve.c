@@ -255,7 +255,12 @@ static int serve(struct serve *s, struct err *err)
 	rc = serve_open_sockets(s, err);
 	if (rc == 0)
 		rc = serve_open_admin(s, err);
+	if (rc == 0)
+		rc = serve_open_sandboxes(s, err);
 	if (rc == 0) {
+		conf.sandbox_listeners = s->sandbox_listeners;
+		conf.sandbox_listener_count = s->sandbox_listener_count;
+		conf.sandbox_state = s->sandbox_state;
 		conf.listeners = s->listeners;
 		conf.status = s->status;
 		conf.state = s->state;
@@ -264,6 +269,7 @@ static int serve(struct serve *s, struct err *err)
 		conf.hung_ms = c->auditor.hung_ms;
 		rc = supervisor_run(&conf, err);
 	}
+	serve_close_sandboxes(s);
 	serve_close_admin(s);
 	serve_close_sockets(s);
 	return rc;
@@ -279,6 +285,7 @@ int run_serve(const struct args *args)
 			  .supervisor = getpid(),
 			  .status = -1,
 			  .state = -1,
+			  .sandbox_state = -1,
 			  .accept_damage = args->accept_damage};
 	int rc;
 

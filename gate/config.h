@@ -29,7 +29,7 @@ struct config_engine { /* the group that may open an engine's socket */
 };
 
 struct config_users { /* names */
-	const char *worker, *auditor, *resolver, *admin;
+	const char *worker, *auditor, *resolver, *admin, *sandbox;
 };
 
 struct config_members { /* a role of the admin socket */
@@ -91,6 +91,9 @@ int config_build(const struct jv *entries, const char *path, struct arena *a, st
  * meant for containers: their root is root here as well.  NULL: none.
  */
 const char *config_beside_admin(const struct config *c);
+
+/* A listener serves the sandbox API. */
+bool config_has_sandboxes(const struct config *c);
 
 /* `sallyport help config` */
 void config_help(FILE *out);

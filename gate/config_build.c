@@ -54,6 +54,16 @@ void config_defaults(struct config *ret)
 		.proxy = {.limits = conf_default_limits,
 			  .rule_limits = engine_default_limits,
 			  .reads_without_log = true,
+			  .sandboxes = {.max = 256,
+					.owner_max = 64,
+					.execs = 16,
+					.connections = 256,
+					.lifetime_s = 24 * 3600,
+					.default_s = 1800,
+					.memory = 512 << 20,
+					.disk = 64 << 20,
+					.output = 4 << 20,
+					.pids = 128},
 			  .generation = ""},
 		.admin = {.listeners = 128, .lifetime_s = 30 * 24 * 3600},
 		.auditor = {.segment_bytes = 64 << 20,
@@ -176,6 +186,7 @@ const struct config_users config_default_users = {
 	.auditor = "sallyport-audit",
 	.resolver = "sallyport-resolve",
 	.admin = "sallyport-admin",
+	.sandbox = "sallyport-sandbox",
 };
 
 static int build_own(struct building *b, struct err *err)
@@ -205,6 +216,7 @@ static int build_users(struct building *b, struct err *err)
 		.auditor = jv_str(e.value, "auditor", config_default_users.auditor),
 		.resolver = jv_str(e.value, "resolver", config_default_users.resolver),
 		.admin = jv_str(e.value, "admin", config_default_users.admin),
+		.sandbox = jv_str(e.value, "sandbox", config_default_users.sandbox),
 	};
 	return 0;
 }
@@ -490,7 +502,8 @@ static int find_identities(const struct building *b, const struct config_entry *
 				"only 'as' can name it",
 				name);
 		l->takes_tokens = l->takes_tokens || b->to->proxy.identities[list[i]].has_token;
-		if (config_can_show(e, l, &b->to->proxy.identities[list[i]], err) < 0)
+		if (config_can_show(e, l, &b->to->proxy.identities[list[i]], err) < 0 ||
+		    config_sandbox_identity(e, l, &b->to->proxy.identities[list[i]], err) < 0)
 			return -1;
 		for (size_t j = 0; j < i; j++)
 			if (list[j] == list[i])
@@ -588,7 +601,9 @@ static int build_listener(const struct building *b, const struct config_entry *e
 	l->metrics = jv_true(e->value, "metrics");
 	if (l->metrics)
 		return metrics_only(e, err);
-	if (find_backend(b, e, &l->backend, err) < 0)
+	if (config_listener_sandboxes(e, b->to, b->arena, l, err) < 0)
+		return -1;
+	if (!l->sandbox_count && find_backend(b, e, &l->backend, err) < 0)
 		return -1;
 	if (find_identities(b, e, l, err) < 0)
 		return -1;
@@ -611,6 +626,11 @@ static int find_status_socket(struct building *b, struct err *err)
 		       "%s: every listener is tcp: say where `sallyport status` finds the gate, "
 		       "admin { socket = \"/run/sallyport/admin.sock\" }",
 		       b->path);
+}
+
+static int build_sandboxes(struct building *b, struct err *err)
+{
+	return config_build_sandboxes(b->entries, b->arena, b->to, err);
 }
 
 static int build_listeners(struct building *b, struct err *err)
@@ -768,9 +788,9 @@ int config_build(const struct jv *entries, const char *path, struct arena *a, st
 		 struct err *err)
 {
 	static int (*const parts[])(struct building *, struct err *) = {
-		build_log,      build_own,        build_users,     build_admin,
-		build_backends, build_identities, build_listeners, build_own_sockets,
-		build_sinks,    build_profiles,   build_rules,
+		build_log,         build_own,        build_users,     build_admin,
+		build_backends,    build_identities, build_sandboxes, build_listeners,
+		build_own_sockets, build_sinks,      build_profiles,  build_rules,
 	};
 	struct config out;
 	struct building b = {entries, path, a, &out};

@@ -110,6 +110,20 @@ int config_build_backends(const struct jv *entries, struct arena *a, struct conf
 /* network { plaintext = true }, and plaintext = true in the entry. */
 bool config_plaintext(const struct jv *entries, const struct config_entry *e);
 
+/* --- config_sandboxes.c --- */
+
+/* sandboxes { ... } */
+int config_build_sandboxes(const struct jv *entries, struct arena *a, struct config *ret,
+			   struct err *err);
+
+/* What a listener says of them, which may be nothing. */
+int config_listener_sandboxes(const struct config_entry *e, struct config *c, struct arena *a,
+			      struct conf_listener *l, struct err *err);
+
+/* Its callers can be known by this. */
+int config_sandbox_identity(const struct config_entry *e, const struct conf_listener *l,
+			    const struct conf_identity *i, struct err *err);
+
 /* --- config_sink.c --- */
 
 int config_build_sinks(const struct jv *entries, struct arena *a, struct config *ret,

@@ -30,7 +30,7 @@ static const struct row rows[] = {
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
 static const char *const role_names[] = {"supervisor", "worker",  "auditor", "resolver",
-					 "reader",     "watcher", "admin"};
+					 "reader",     "watcher", "admin",   "sandbox"};
 _Static_assert(sizeof(role_names) / sizeof(*role_names) == ROLE_COUNT, "a name each");
 
 const char *role_name(enum role role)

@@ -32,6 +32,7 @@ enum role {
 	ROLE_READER,         /* reads configuration and rules once */
 	ROLE_WATCHER,        /* follows what engines do besides */
 	ROLE_ADMIN,          /* serves the admin socket */
+	ROLE_SANDBOX,        /* serves the sandbox API */
 	ROLE_COUNT
 };
 

@@ -62,6 +62,14 @@ const char *supervisor_predecessor(void)
 	return predecessor;
 }
 
+static bool is_for_sandboxes(const struct supervisor_conf *c, int listener)
+{
+	for (size_t i = 0; i < c->sandbox_listener_count; i++)
+		if (c->sandbox_listeners[i] == listener)
+			return true;
+	return false;
+}
+
 /* The descriptors besides the control socket that a process of this role is for. */
 static size_t kept(const struct supervisor *s, enum role role, int *ret)
 {
@@ -74,10 +82,16 @@ static size_t kept(const struct supervisor *s, enum role role, int *ret)
 		if (c->state >= 0)
 			ret[count++] = c->state;
 	}
+	if (role == ROLE_SANDBOX) {
+		ret[count++] = c->sandbox_state;
+		for (size_t i = 0; i < c->sandbox_listener_count; i++)
+			ret[count++] = c->sandbox_listeners[i];
+	}
 	if (role != ROLE_WORKER)
 		return count;
 	for (size_t i = 0; i < c->listener_count; i++)
-		ret[count++] = c->listeners[i];
+		if (!is_for_sandboxes(c, c->listeners[i]))
+			ret[count++] = c->listeners[i];
 	for (size_t i = 0; c->runtime && (l = c->runtime(c->arg, i)); i++)
 		ret[count++] = l->fd;
 	return count;
@@ -165,6 +179,29 @@ void process_cut(struct supervisor *s, struct process *p)
 	p->control = -1;
 }
 
+/* What it may put on record shows by this. */
+static char tag_for_auditor(const struct process *p)
+{
+	if (p->role == ROLE_SANDBOX)
+		return 'b';
+	return p->role == ROLE_ADMIN ? 'm' : 'w';
+}
+
+void process_connect_sandbox(const struct process *sandbox, const struct process *worker)
+{
+	struct err err = {0};
+	int ends[2];
+
+	if (sandbox->control < 0 || worker->control < 0 || io_pair(ends, &err) < 0)
+		return;
+	if (io_send_fds(worker->control, 'c', &ends[0], 1, &err) == 0)
+		io_send_fds(sandbox->control, 'c', &ends[1], 1, &err);
+	if (err.kind != ERR_NONE && err.sys != EPIPE)
+		log_line("the sandbox process could not be connected: %s", err.msg);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 void process_connect(const struct process *server, const struct process *client)
 {
 	char tag = server->role == ROLE_AUDITOR ? 'a' : 'r';
@@ -180,8 +217,7 @@ void process_connect(const struct process *server, const struct process *client)
 		kill(client->pid, SIGKILL);
 		return;
 	}
-	if (io_send_fds(server->control, client->role == ROLE_ADMIN ? 'm' : 'w', &ends[0], 1,
-			&err) == 0) {
+	if (io_send_fds(server->control, tag_for_auditor(client), &ends[0], 1, &err) == 0) {
 		at_fault = client;
 		if (io_send_fds(client->control, tag, &ends[1], 1, &err) == 0)
 			at_fault = NULL;

@@ -114,6 +114,8 @@ const char *const *protected_paths(const struct config *c, struct arena *a)
 		add(&l, always[i]);
 	add(&l, c->auditor.dir);
 	add(&l, c->path);
+	if (*c->proxy.sandboxes.state)
+		add(&l, c->proxy.sandboxes.state);
 	for (size_t i = 0; c->profile_paths[i]; i++)
 		add(&l, c->profile_paths[i]);
 	for (size_t i = 0; i < c->proxy.listener_count; i++) {

@@ -9,6 +9,7 @@
 #include "gate/resolver.h"
 #include "gate/successor.h"
 #include "gate/supervisor.h"
+#include "proxy/sandbox/sandbox.h"
 #include "proxy/watcher.h"
 #include "proxy/worker.h"
 
@@ -190,6 +191,27 @@ static int run_admin(const struct serve *s, int control, struct err *err)
 	return admin_run(&conf, control);
 }
 
+/* Its listeners, its folder and its connections to workers are all that it has. */
+static int run_sandbox(const struct serve *s, int control, struct err *err)
+{
+	const struct sandbox_conf conf = {
+		.proxy = &s->loaded->config.proxy, .state = s->sandbox_state, .control = control};
+	struct sandboxes *api;
+	int status = -1;
+
+	bundle_unmap(&s->loaded->bundle);
+	keep_table(NULL);
+	if (begin(s, ROLE_SANDBOX, err) < 0)
+		return -1;
+	api = sandboxes_open(&conf, err);
+	if (!api)
+		return -1;
+	if (privs_filter(ROLE_SANDBOX, err) == 0)
+		status = sandboxes_run(api);
+	sandboxes_close(api);
+	return status;
+}
+
 /* A reload: reads what the supervisor read at its start, in the same way. */
 static int run_reader(const struct serve *s, int control, struct err *err)
 {
@@ -231,6 +253,9 @@ int serve_role(struct serve *s, enum role role, int control)
 		break;
 	case ROLE_ADMIN:
 		status = run_admin(s, control, &err);
+		break;
+	case ROLE_SANDBOX:
+		status = run_sandbox(s, control, &err);
 		break;
 	case ROLE_SUPERVISOR:
 	case ROLE_COUNT:

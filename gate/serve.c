@@ -116,6 +116,9 @@ int serve_users(struct serve *s, struct err *err)
 	    find_user(u->resolver, &s->ids[ROLE_RESOLVER], err) < 0 ||
 	    find_user(u->admin, &s->ids[ROLE_ADMIN], err) < 0)
 		return -1;
+	if (config_has_sandboxes(&s->loaded->config) &&
+	    find_user(u->sandbox, &s->ids[ROLE_SANDBOX], err) < 0)
+		return -1;
 	s->ids[ROLE_WATCHER] = s->ids[ROLE_WORKER]; /* has the same rights: the engines' sockets */
 	if (s->ids[ROLE_WORKER].uid == s->ids[ROLE_AUDITOR].uid)
 		log_line("worker and auditor are the same user: a worker can alter the log");

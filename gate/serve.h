@@ -50,6 +50,9 @@ struct serve {
 	int *listeners;                     /* descriptors, one a listener */
 	int status;                         /* the admin socket */
 	int state;                          /* the folder of admin { state }; -1: none */
+	int *sandbox_listeners;             /* of these, those that serve the sandbox API */
+	size_t sandbox_listener_count;
+	int sandbox_state; /* the folder of sandboxes { state }; -1: none */
 	struct admin_sockets *sockets;      /* listeners made at run time */
 	bool accept_damage;                 /* of the log */
 	struct audit_state *audit_state;
@@ -78,6 +81,10 @@ int serve_log_folder(const struct serve *s, struct err *err);
 /* Makes the folders of admin { sockets, state } if they are missing. */
 int serve_open_admin(struct serve *s, struct err *err);
 void serve_close_admin(struct serve *s);
+
+/* What the process behind the sandbox API needs, if there is one; sockets are open. */
+int serve_open_sandboxes(struct serve *s, struct err *err);
+void serve_close_sandboxes(struct serve *s);
 
 /* supervisor.h: admin, expired, due, runtime, status_more */
 void serve_admin(void *arg, const struct admin_word *w, struct admin_reply *reply,

@@ -24,11 +24,11 @@
 #define LOOK_MS   2000  /* between two looks at conf->stale() */
 
 /*
- * Processes by place: auditor, resolver, reader, admin; then the watcher and the workers, who
- * are their clients: serving, coming, leaving.
+ * Processes by place: auditor, resolver, reader, admin, sandbox; then the watcher and the
+ * workers, who are their clients: serving, coming, leaving.
  */
-#define FIRST_CLIENT 4
-#define FIRST_WORKER 5
+#define FIRST_CLIENT 5
+#define FIRST_WORKER 6
 
 static size_t leaving_places(const struct supervisor *s)
 {
@@ -43,7 +43,7 @@ static size_t places(const struct supervisor *s)
 static struct process *place(struct supervisor *s, size_t i)
 {
 	struct process *const single[FIRST_WORKER] = {&s->auditor, &s->resolver, &s->reader,
-						      &s->admin, &s->watcher};
+						      &s->admin,   &s->sandbox,  &s->watcher};
 
 	if (i < FIRST_WORKER)
 		return single[i];
@@ -74,7 +74,8 @@ bool supervisor_ready(const struct supervisor *s)
 		if (!s->workers[i].ready)
 			return false;
 	return s->auditor.ready && s->resolver.ready && s->watcher.ready &&
-	       (s->admin.ready || s->conf->status < 0);
+	       (s->admin.ready || s->conf->status < 0) &&
+	       (s->sandbox.ready || !s->conf->sandbox_listener_count);
 }
 
 struct process *supervisor_worker_at(struct supervisor *s, size_t i)
@@ -107,7 +108,7 @@ static bool clients_gone(struct supervisor *s)
 static bool all_gone(struct supervisor *s)
 {
 	return !s->auditor.pid && !s->resolver.pid && !s->reader.pid && !s->admin.pid &&
-	       clients_gone(s);
+	       !s->sandbox.pid && clients_gone(s);
 }
 
 /* --- starting and connecting --- */
@@ -116,12 +117,14 @@ static void connect_new(struct supervisor *s, struct process *p)
 {
 	if (p->role == ROLE_READER)
 		return;
-	if (p->role == ROLE_ADMIN) {
+	if (p->role == ROLE_ADMIN || p->role == ROLE_SANDBOX) {
 		process_connect(&s->auditor, p);
 		return;
 	}
-	if (p->role == ROLE_AUDITOR)
+	if (p->role == ROLE_AUDITOR) {
 		process_connect(p, &s->admin);
+		process_connect(p, &s->sandbox);
+	}
 	if (is_client(p)) {
 		process_connect(&s->auditor, p);
 		process_connect(&s->resolver, p);
@@ -141,6 +144,8 @@ static bool is_wanted(const struct supervisor *s, const struct process *p)
 		return s->reload.phase == RELOAD_READING;
 	if (p == &s->admin)
 		return s->conf->status >= 0 && s->stopping == STOPPING_NOT;
+	if (p == &s->sandbox)
+		return s->conf->sandbox_listener_count && s->stopping == STOPPING_NOT;
 	if (process_is_coming(s, p))
 		return s->reload.phase == RELOAD_STARTING;
 	if (is_client(p))
@@ -190,6 +195,15 @@ static void tell_to_finish(struct process *p)
 	supervisor_tell(p, 's');
 }
 
+/* The end of its control socket is all that it needs to know. */
+static void end_asker(struct supervisor *s, struct process *p)
+{
+	if (!p->pid || p->control < 0)
+		return;
+	p->leaving = true;
+	process_cut(s, p);
+}
+
 static void begin_stop(struct supervisor *s)
 {
 	if (s->stopping) { /* asked twice: at once */
@@ -200,6 +214,7 @@ static void begin_stop(struct supervisor *s)
 	reload_give_up(s, "the gate stops");
 	s->stopping = STOPPING_WORKERS;
 	s->stop_deadline_ms = clock_boot_ms() + FINISH_MS;
+	end_asker(s, &s->sandbox); /* what it has begun, workers finish */
 	for (size_t i = FIRST_WORKER; i < places(s); i++)
 		if (place(s, i)->pid)
 			tell_to_finish(place(s, i));
@@ -210,7 +225,8 @@ static bool is_to_end_now(const struct supervisor *s, const struct process *p)
 {
 	if (s->stopping != STOPPING_WORKERS)
 		return true;
-	return p == &s->watcher || p == &s->admin ? p->leaving : p->role == ROLE_WORKER;
+	return p == &s->watcher || p == &s->admin || p == &s->sandbox ? p->leaving
+								      : p->role == ROLE_WORKER;
 }
 
 static void kill_all(struct supervisor *s, const char *why)
@@ -225,15 +241,6 @@ static void kill_all(struct supervisor *s, const char *why)
 	}
 }
 
-/* It has told of the stop as long as there was one. */
-static void end_admin(struct supervisor *s)
-{
-	if (!s->admin.pid || s->admin.control < 0)
-		return;
-	s->admin.leaving = true;
-	process_cut(s, &s->admin);
-}
-
 /* The auditor's control socket ends when nobody can send it anything more. */
 static void go_on_stopping(struct supervisor *s)
 {
@@ -241,9 +248,10 @@ static void go_on_stopping(struct supervisor *s)
 
 	if (s->stopping == STOPPING_WORKERS && workers_gone(s)) {
 		supervisor_end_watcher(s); /* it sees the end of what they began */
-		end_admin(s);
+		end_asker(s, &s->admin);   /* it has told of the stop as long as there was one */
 	}
-	if (s->stopping == STOPPING_WORKERS && clients_gone(s) && !s->admin.pid) {
+	if (s->stopping == STOPPING_WORKERS && clients_gone(s) && !s->admin.pid &&
+	    !s->sandbox.pid) {
 		s->stopping = STOPPING_REST;
 		s->stop_deadline_ms = now + CLOSE_MS;
 		process_cut(s, &s->resolver);
@@ -450,6 +458,19 @@ static void reconnect(struct process *client, const struct process *server)
 	process_connect(server, client);
 }
 
+/* The workers that serve, one after the other. */
+static void connect_sandbox(struct supervisor *s)
+{
+	for (size_t i = 0; i < s->conf->workers; i++) {
+		struct process *w = &s->workers[s->next_worker++ % s->conf->workers];
+
+		if (!w->pid || !w->ready || w->leaving)
+			continue;
+		process_connect_sandbox(&s->sandbox, w);
+		return;
+	}
+}
+
 static void on_control(struct supervisor *s, struct process *p)
 {
 	char word;
@@ -464,10 +485,12 @@ static void on_control(struct supervisor *s, struct process *p)
 		admin_on_word(s);
 		return;
 	}
-	if (n == 1 && word == 'y')
+	if (n == 1 && p == &s->sandbox && word == 'c')
+		connect_sandbox(s);
+	else if (n == 1 && word == 'y')
 		on_ready(s, p);
 	else if (n == 1 && ((is_client(p) && (word == 'a' || word == 'r')) ||
-			    (p == &s->admin && word == 'a')))
+			    ((p == &s->admin || p == &s->sandbox) && word == 'a')))
 		reconnect(p, word == 'a' ? &s->auditor : &s->resolver);
 	else if (n == 1) /* nothing else is ever said */
 		kill(p->pid, SIGKILL);
@@ -588,6 +611,7 @@ static int open_places(struct supervisor *s, struct err *err)
 	s->reader.role = ROLE_READER;
 	s->watcher.role = ROLE_WATCHER;
 	s->admin.role = ROLE_ADMIN;
+	s->sandbox.role = ROLE_SANDBOX;
 	snprintf(s->generation, sizeof(s->generation), "%s", s->conf->generation);
 	reload_open(s);
 	return 0;

@@ -6,7 +6,7 @@
  * with its control socket.  Over that socket (io_send_fds) a process gets
  *
  *	auditor, resolver   'w' and a descriptor: a connection to a worker; auditor: 'm', to the
- *	                    admin process
+ *	                    admin process, and 'b', to that of the sandbox API
  *	worker, watcher     'a' or 'r' and a descriptor: to the auditor, to the resolver;
  *	                    'l', 'x': a listener comes, goes (proxy/runtime.h; workers only);
  *	                    'g': go, accept callers, or watch; 'd': accept no more, serve to the end
@@ -14,9 +14,13 @@
  *	                    follow (proxy/worker.h); 's': finish soon and end
  *	admin               'a' and a descriptor; 'k', 'x', 'e': see gate/admin.h
  *
+ *	sandboxes           'a' and a descriptor; 'c' and one: a connection to a worker
+ *	worker              'c' and a descriptor: a connection of that process
+ *
  * and says 'y' once when it is ready; a worker or watcher says 'a' or 'r' when it has lost
  * that connection though the other process lives (the admin process 'a'); the admin process
- * says 'q' and a word (gate/admin.h).  End of file: the supervisor is gone, or
+ * says 'q' and a word (gate/admin.h); the process behind the sandbox API says 'c' for each
+ * connection to a worker that it wants.  End of file: the supervisor is gone, or
  * (auditor, resolver) it is time to end.
  *
  * SIGHUP reloads (reload.c): a ROLE_READER process reads the configuration anew and
@@ -111,6 +115,10 @@ struct supervisor_conf {
 	size_t listener_count;
 	int status; /* the admin socket, which the admin process keeps; -1: there is neither */
 	int state;  /* a folder that it keeps as well, or -1 */
+	const int *sandbox_listeners; /* which of listeners the sandbox process keeps, and no
+					 worker; none: there is no such process */
+	size_t sandbox_listener_count;
+	int sandbox_state; /* a folder that it keeps as well */
 	const char *generation; /* for the status; next() gives the later ones */
 	const char *config;     /* for the status: path of the configuration */
 };

@@ -71,7 +71,7 @@ enum stopping {
 
 struct supervisor {
 	const struct supervisor_conf *conf;
-	struct process auditor, resolver, reader, watcher, admin;
+	struct process auditor, resolver, reader, watcher, admin, sandbox;
 	struct process *workers; /* conf->workers of them */
 	struct process *coming;  /* of the next generation; as many */
 	struct process *leaving; /* replaced workers that still finish; GENERATIONS_MAX times */
@@ -85,6 +85,7 @@ struct supervisor {
 	struct watchdog watchdog;
 	int epoll, signals, kernel_log;
 	struct reload reload;
+	size_t next_worker;              /* that gets a connection of the sandbox process */
 	bool replace;                    /* workers are to be replaced when there is time */
 	char generation[GENERATION_MAX]; /* of those that serve */
 };
@@ -165,6 +166,9 @@ void process_cut(struct supervisor *s, struct process *p);
 
 /* Gives a worker or a watcher its connection to the auditor or the resolver. */
 void process_connect(const struct process *server, const struct process *client);
+
+/* Connects the sandbox process with a worker, by the same tag for both. */
+void process_connect_sandbox(const struct process *sandbox, const struct process *worker);
 
 /* Says how it ended: "exit status 2", "signal 11 (Segmentation fault)". */
 void process_ended(struct supervisor *s, const struct process *p, int status, char *out,

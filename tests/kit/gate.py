@@ -12,7 +12,8 @@ from checker import check
 from kit import proc, records
 from kit.proc import Trouble
 
-USERS = ("sallyport-worker", "sallyport-audit", "sallyport-resolve", "sallyport-admin")
+USERS = ("sallyport-worker", "sallyport-audit", "sallyport-resolve", "sallyport-admin",
+         "sallyport-sandbox")
 
 
 def binary():
