@@ -5,7 +5,8 @@
  *
  * prints how long the auditor took to open the log, how many records a second were durable, and
  * what each took of its processor time in microseconds, as one JSON object.  The log stays in the
- * folder; kill: as an auditor leaves it that is killed.
+ * folder; kill: as an auditor leaves it that is killed.  SEGMENT_MIB in the environment: how long
+ * its files are (256).
  */
 #include "audit/auditor.h"
 #include "audit/client.h"
@@ -23,7 +24,8 @@
 #include <unistd.h>
 
 #define PRODUCERS_MAX 1024
-#define FACTS_BYTES   420 /* the rest of a record's KiB is who, what and the chain */
+#define RARE          200000 /* one of so many is of an identity of its own */
+#define FACTS_BYTES   420    /* the rest of a record's KiB is who, what and the chain */
 
 struct producer {
 	struct audit_client *client;
@@ -44,9 +46,11 @@ static void die(const char *what, const struct err *err)
 /* Everything of the auditor is in a process of its own, as in the gate. */
 static pid_t start_auditor(const char *folder, int *ret_control)
 {
+	const char *mib = getenv("SEGMENT_MIB");
 	const struct auditor_conf conf = {.dir = folder,
 					  .origin = "bench/log",
-					  .segment_bytes = 256u << 20,
+					  .segment_bytes = (mib ? strtoull(mib, NULL, 10) : 256)
+							   << 20,
 					  .flush_ms = 5,
 					  .claim_ms = 1000,
 					  .build = "bench",
@@ -97,24 +101,29 @@ static void on_done(void *arg, const struct audit_receipt *receipt)
 
 static bool produce(struct producer *p)
 {
-	char id[UUID_TEXT_LEN + 1];
+	static const char *const ops[] = {"container.create", "container.start", "exec.create"};
+	static const char *const rules[] = {"images", "mounts", "privileges", "network", "limits"};
+	static uint64_t made;
+	char id[UUID_TEXT_LEN + 1], identity[16];
 	const struct record r = {.type = RECORD_DECISION,
 				 .id = id,
 				 .surface = "docker",
 				 .backend = "engine",
 				 .listener = "agents",
-				 .identity = "agent-7",
-				 .op = "container.create",
+				 .identity = identity,
+				 .op = ops[made % 3],
 				 .op_class = "launch",
 				 .method = "POST",
 				 .path = "/v1.41/containers/create",
 				 .profile = "agent",
 				 .verdict = "deny",
-				 .rule = "images",
+				 .rule = rules[made / 3 % 5],
 				 .reason = "image",
 				 .facts = {facts, FACTS_BYTES}};
 
 	uuid_make(id);
+	snprintf(identity, sizeof(identity), made % RARE ? "agent-%d" : "rare", (int)(made % 97));
+	made++;
 	if (audit_require(p->client, &r, on_done, p) < 0)
 		return false;
 	p->in_flight++;
