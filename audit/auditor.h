@@ -36,7 +36,7 @@ struct audit_adoption {
 enum retention_mode {
 	RETENTION_FOREVER = 0, /* none */
 	RETENTION_SIGNED,      /* what a signed checkpoint covers */
-	RETENTION_EVIDENCE,    /* what a checkpoint in the anchor file covers and every sink has */
+	RETENTION_EVIDENCE,    /* what is known outside (outside.c), and every sink has */
 	RETENTION_MODE_COUNT
 };
 
@@ -58,6 +58,8 @@ struct auditor_conf {
 	const char *keys;          /* folder of the signing key; NULL: dir */
 	const char *anchor_file;   /* checkpoints are appended to it; NULL: none */
 	bool anchor_syslog;
+	const char *witness_file; /* where checkpoints that a witness signed are kept; NULL: none */
+	const char *witness_key;  /* whose signatures count: NAME+ID+KEY */
 	uint64_t warn_free_bytes; /* less room than this is an alarm; 0: never */
 	uint64_t low_free_bytes;  /* with less only what stops or removes is taken; 0: never */
 	uint64_t reserve_bytes;   /* kept for the last records; 0: none */

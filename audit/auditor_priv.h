@@ -13,6 +13,7 @@
 #include "audit/signing_priv.h"
 #include "audit/state.h"
 #include "audit/wire_priv.h"
+#include "audit/witness.h"
 #include "gate/base/frame.h"
 
 #include <signal.h>
@@ -69,7 +70,7 @@ struct space {
 /* Which segments are being removed; see prune.c. */
 struct pruning {
 	struct retention keep;
-	char anchor[256]; /* the anchor file, in evidence mode */
+	uint64_t outside; /* the records below it are known outside */
 	int64_t leap;     /* second at which the clock last leapt forward, or 0 */
 	uint64_t look_at_ms;
 	bool told;         /* that it cannot go on */
@@ -80,6 +81,16 @@ struct pruning {
 	uint64_t first, size; /* the records that are to go, from first to below size; 0: none */
 	const char *why;
 	struct tree tree; /* of the records whose tiles are on disk */
+};
+
+/* Up to where the log is known outside; see outside.c.  The strongest that there is counts. */
+enum outside_by { OUTSIDE_NOWHERE = 0, OUTSIDE_SYSLOG, OUTSIDE_FILE, OUTSIDE_WITNESS };
+
+struct outside {
+	enum outside_by by;
+	char name[256]; /* for records, in evidence mode */
+	struct witness_conf witness;
+	uint64_t witnessed; /* that were held against this log */
 };
 
 /* How far the sinks are; see exported.c. */
@@ -131,6 +142,7 @@ struct auditor {
 	struct err aside_why;
 	struct pruning pruning;
 	struct sinks sinks;
+	struct outside outside;
 	struct erasable erasable;
 	struct erasing erasing;
 	bool stop;
@@ -199,6 +211,14 @@ uint64_t auditor_exported(struct auditor *a);
 
 /* For a record: "db 1200, siem 1207". */
 void auditor_sinks_format(const struct auditor *a, char *out, size_t size);
+
+/* --- outside.c --- */
+
+int auditor_outside_init(struct auditor *a, const struct auditor_conf *conf, struct err *err);
+
+/* The number of records that are known there. */
+uint64_t auditor_outside(struct auditor *a);
+const char *auditor_outside_what(const struct auditor *a); /* "the anchor file has a checkpoint" */
 
 /* --- erase.c --- */
 

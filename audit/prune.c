@@ -1,6 +1,6 @@
 /*
  * prune.c - old segments are removed: whole ones from the front, never the newest,
- * and only what a signed checkpoint covers (in evidence mode: one in the anchor file, and
+ * and only what a signed checkpoint covers (in evidence mode: one that is known outside, and
  * what every sink has).
  *
  * What proofs need of the removed records are the hashes in the tiles.  So first each
@@ -46,14 +46,7 @@ int auditor_prune_init(struct auditor *a, const struct auditor_conf *conf,
 	p->leap = found->leap;
 	if (!found->fresh && now_s() / DAY_S > found->last_day + 1)
 		auditor_prune_leap(a);
-	if (p->keep.mode != RETENTION_EVIDENCE)
-		return 0;
-	if (!conf->anchor_file)
-		return err_set(err, ERR_CONFIG,
-			       "log: retention as evidence needs an anchor file: what syslog has "
-			       "kept cannot be known");
-	snprintf(p->anchor, sizeof(p->anchor), "%s", conf->anchor_file);
-	return 0;
+	return auditor_outside_init(a, conf, err);
 }
 
 /* --- what may go --- */
@@ -96,9 +89,9 @@ static bool is_elsewhere(const struct auditor *a, uint64_t next, char *why, size
 	*why = '\0';
 	if (a->pruning.keep.mode != RETENTION_EVIDENCE)
 		return true;
-	if (next > a->signing.anchored)
-		snprintf(why, size, "the anchor file has a checkpoint of %llu records only",
-			 (unsigned long long)a->signing.anchored);
+	if (next > a->pruning.outside)
+		snprintf(why, size, "%s of %llu records only", auditor_outside_what(a),
+			 (unsigned long long)a->pruning.outside);
 	else if (next > a->pruning.exported) {
 		auditor_sinks_format(a, sinks, sizeof(sinks));
 		snprintf(why, size, "not every sink has them: %s", sinks);
@@ -181,8 +174,10 @@ static void look(struct auditor *a)
 		cannot(a, err.msg);
 		return;
 	}
-	if (a->pruning.keep.mode == RETENTION_EVIDENCE)
+	if (a->pruning.keep.mode == RETENTION_EVIDENCE) {
 		a->pruning.exported = auditor_exported(a);
+		a->pruning.outside = auditor_outside(a);
+	}
 	if (all.count > 1)
 		choose(a, &all, why, sizeof(why));
 	segments_free(&all);
@@ -265,7 +260,7 @@ static void prune(struct auditor *a)
 			   .size = p->size,
 			   .count = p->size - p->first,
 			   .root = hex,
-			   .anchor = p->anchor,
+			   .anchor = a->outside.name,
 			   .exported = exported};
 
 	if (p->keep.mode == RETENTION_EVIDENCE)

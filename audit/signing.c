@@ -295,6 +295,8 @@ static void publish(struct signing *s, uint64_t size, struct span note)
 		buf_puts(&line, note.at[i] == '\n' ? "\\n" : (char[]){note.at[i], '\0'});
 	if (send(s->syslog_fd, buf_span(&line).at, buf_len(&line), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		unpublished(s, "send to syslog");
+	else
+		s->sent = size;
 	buf_fini(&line);
 }
 

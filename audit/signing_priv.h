@@ -45,6 +45,7 @@ struct signing {
 	size_t known_count;
 	uint64_t last_size; /* never sign less */
 	uint64_t anchored;  /* size of the newest that the anchor file has on disk */
+	uint64_t sent;      /* size of the newest that syslog took, since this start */
 	unsigned unpublished;
 	struct err trouble; /* why the last one was not published */
 };

@@ -5,6 +5,7 @@
 #include "audit/prove_priv.h"
 #include "audit/segment_priv.h"
 #include "gate/base/auto.h"
+#include "gate/base/clock.h"
 #include "gate/base/io.h"
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #define HEAD_MAX   2048
 #define ANSWER_MAX 16384
 #define FILE_TAIL  65536
+#define LIMIT_MS   30000
 #define TRIES      2 /* the second with the size that the witness names */
 
 struct asking {
@@ -26,35 +28,92 @@ struct asking {
 	struct note_key key;
 	struct prover *prover;
 	struct buf body, answer;
+	uint64_t until_ms;
 	int status;
 	struct span said; /* the answer's body */
 };
 
 /* --- the file of what was cosigned --- */
 
-/* The newest that is there; a cut one at the end is passed over.  0: there is none. */
-static int last_seen(const struct asking *a, int fd, struct witness_seen *ret, struct err *err)
+typedef void cosigned_fn(void *arg, const struct checkpoint *c, uint64_t time_s);
+
+/* Each of the newest that are there; a cut one at the end is passed over. */
+static int for_each(const char *file, int fd, const struct note_key *key, cosigned_fn *fn,
+		    void *arg, struct err *err)
 {
 	char *mem = malloc(FILE_TAIL);
 	struct checkpoint c;
+	uint64_t at, time_s = 0;
 	struct stat st;
 	struct span rest;
-	uint64_t at;
 	long n;
 
-	*ret = (struct witness_seen){.size = 0};
 	if (!mem || fstat(fd, &st) < 0) {
 		free(mem);
-		return err_sys(err, "read %s", a->conf->file);
+		return err_sys(err, "read %s", file);
 	}
 	at = st.st_size > FILE_TAIL ? (uint64_t)st.st_size - FILE_TAIL : 0;
 	n = segment_read(fd, mem, FILE_TAIL, at);
 	rest = (struct span){mem, n > 0 ? (size_t)n : 0};
 	while (note_next(&rest, &c))
-		if (checkpoint_cosigned_by(&c, &a->key, &ret->time_s))
-			ret->size = c.size;
+		if (checkpoint_cosigned_by(&c, key, &time_s))
+			fn(arg, &c, time_s);
 	free(mem);
-	return n < 0 ? err_sys(err, "read %s", a->conf->file) : 0;
+	return n < 0 ? err_sys(err, "read %s", file) : 0;
+}
+
+static void take_seen(void *arg, const struct checkpoint *c, uint64_t time_s)
+{
+	struct witness_seen *seen = arg;
+
+	seen->size = c->size;
+	seen->time_s = time_s;
+}
+
+/* size 0: there is none. */
+static int last_seen(const struct asking *a, int fd, struct witness_seen *ret, struct err *err)
+{
+	*ret = (struct witness_seen){.size = 0};
+	return for_each(a->conf->file, fd, &a->key, take_seen, ret, err);
+}
+
+struct keeping {
+	const char *origin;
+	struct witness_kept *kept;
+};
+
+static void take_kept(void *arg, const struct checkpoint *c, uint64_t time_s)
+{
+	const struct keeping *k = arg;
+
+	(void)time_s;
+	if (span_is(c->origin, k->origin) && c->size >= k->kept->size)
+		*k->kept = (struct witness_kept){c->size, c->root};
+}
+
+int witness_kept(const struct witness_conf *conf, const char *origin, struct witness_kept *ret,
+		 struct err *err)
+{
+	auto_fd int fd = open(conf->file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct keeping k = {origin, ret};
+	struct note_key key;
+
+	*ret = (struct witness_kept){.size = 0};
+	if (fd < 0)
+		return err_sys(err, "open %s", conf->file);
+	if (note_init(err) < 0)
+		return -1;
+	if (!note_witness_parse(span_of(conf->key), &key))
+		return err_set(err, ERR_CONFIG, "this is no key of a witness");
+	return for_each(conf->file, fd, &key, take_kept, &k, err);
+}
+
+bool witness_key_ok(const char *key)
+{
+	struct err ignored;
+	struct note_key parsed;
+
+	return note_init(&ignored) == 0 && note_witness_parse(span_of(key), &parsed);
 }
 
 static int keep(const struct asking *a, int fd, struct span cosignature, struct err *err)
@@ -143,6 +202,9 @@ static int take_answer(struct asking *a, void *link, struct err *err)
 		n = a->dialer->read(link, piece, sizeof(piece), err);
 		if (n < 0)
 			return -1;
+		if (clock_boot_ms() >= a->until_ms) /* a few bytes at a time take no read's time */
+			return err_set(err, ERR_UPSTREAM, "%s takes too long to answer",
+				       a->conf->at.host);
 		buf_put(&a->answer, piece, (size_t)n);
 	} while (n > 0 && !buf_spent(&a->answer) && !is_whole(a));
 	if (buf_spent(&a->answer) || !is_whole(a) || !span_starts(buf_span(&a->answer), "HTTP/1."))
@@ -259,7 +321,10 @@ static int ask_and_keep(struct asking *a, int fd, struct witness_seen *ret, stru
 int witness_ask(const char *dir, const struct witness_conf *conf, const struct sink_dialer *dialer,
 		struct witness_seen *ret, struct err *err)
 {
-	struct asking a = {.conf = conf, .dialer = dialer};
+	struct asking a = {.conf = conf,
+			   .dialer = dialer,
+			   .until_ms =
+				   clock_boot_ms() + (conf->limit_ms ? conf->limit_ms : LIMIT_MS)};
 	auto_fd int fd = -1;
 	int rc = -1;
 

@@ -10,6 +10,7 @@
 
 #include "audit/auditor.h"
 #include "audit/sink.h"
+#include "audit/witness.h"
 #include "gate/base/arena.h"
 #include "gate/base/err.h"
 #include "gate/base/jv.h"
@@ -63,6 +64,8 @@ struct config {
 	bool alarms_syslog;            /* alarms go to the system's log, at once */
 	const struct sink_conf *sinks; /* for `audit ship`; the auditor looks how far each is */
 	size_t sink_count;
+	struct witness_conf witness; /* for `audit ship`; file NULL: none */
+	unsigned witness_every_s;
 	const char *const *profile_names; /* those that are loaded; NULL at the end, or NULL */
 	unsigned workers;                 /* 0: one a processor */
 	const char *const *profile_paths; /* absolute; NULL at the end */

@@ -65,6 +65,7 @@ void config_defaults(struct config *ret)
 					.output = 4 << 20,
 					.pids = 128},
 			  .generation = ""},
+		.witness_every_s = 3600,
 		.admin = {.listeners = 128, .lifetime_s = 30 * 24 * 3600},
 		.auditor = {.segment_bytes = 64 << 20,
 			    .sinks_late_ms = 600000,
@@ -152,10 +153,12 @@ static int build_retention(struct building *b, const struct config_entry *e, str
 
 	if (mode && mode->kind == JV_STRING)
 		config_retention_mode(mode->str.at, &to->mode);
-	if (to->mode == RETENTION_EVIDENCE && !b->to->auditor.anchor_file)
-		return config_wrong(e, err,
-				    "retention as evidence needs an anchor file (anchors = { "
-				    "\"/PATH\" }): what syslog has kept cannot be known");
+	if (to->mode == RETENTION_EVIDENCE && !b->to->auditor.anchor_file &&
+	    !b->to->auditor.anchor_syslog && !b->to->auditor.witness_file)
+		return config_wrong(
+			e, err,
+			"retention as evidence needs an anchor: a witness, an anchor file "
+			"(anchors = { \"/PATH\" }), or at least \"syslog\" there");
 	return 0;
 }
 
@@ -176,7 +179,7 @@ static int build_log(struct building *b, struct err *err)
 	b->to->auditor.unsafe_fs = jv_true(e.value, "unsafe_fs");
 	b->to->auditor.keys = jv_str(e.value, "keys", NULL);
 	if (build_anchors(b, &e, err) < 0 || build_alarms(b, &e, err) < 0 ||
-	    build_erasable(b, &e, err) < 0)
+	    build_erasable(b, &e, err) < 0 || config_build_witness(&e, b->arena, b->to, err) < 0)
 		return -1;
 	return build_retention(b, &e, err);
 }

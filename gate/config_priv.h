@@ -126,6 +126,9 @@ int config_sandbox_identity(const struct config_entry *e, const struct conf_list
 
 /* --- config_sink.c --- */
 
+int config_build_witness(const struct config_entry *e, struct arena *a, struct config *to,
+			 struct err *err);
+
 int config_build_sinks(const struct jv *entries, struct arena *a, struct config *ret,
 		       struct err *err);
 

@@ -1,15 +1,19 @@
 /* Old segments are removed: which, when, and that what is left can be checked as before. */
 #include "audit/auditor_priv.h"
 #include "audit/history_priv.h"
+#include "audit/note_priv.h"
 #include "audit/prove.h"
 #include "audit/sink_priv.h"
 #include "audit/state.h"
+#include "audit/witness.h"
 #include "tests/unit/audit/running.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -272,6 +276,193 @@ static void evidence_goes_only_when_it_is_anchored(void **state)
 	gate_verified(&g);
 	fixture_remove(g.dir);
 	fixture_remove(anchors);
+}
+
+/* A witness: its key, and what it signs of the newest checkpoint. */
+struct signer {
+	unsigned char secret[crypto_sign_SECRETKEYBYTES], public_key[crypto_sign_PUBLICKEYBYTES];
+	unsigned char id[4];
+	char key[160];
+};
+
+#define WITNESS_NAME "witness.test"
+
+static void signer_make(struct signer *s)
+{
+	unsigned char with[1 + crypto_sign_PUBLICKEYBYTES] = {4}, named[64] = WITNESS_NAME "\n";
+	char base64[80];
+	struct hash id;
+
+	CHECK_INT("sodium", 1, sodium_init() >= 0);
+	crypto_sign_keypair(s->public_key, s->secret);
+	memcpy(with + 1, s->public_key, sizeof(s->public_key));
+	memcpy(named + sizeof(WITNESS_NAME), with, sizeof(with));
+	id = hash_of((struct span){(const char *)named, sizeof(WITNESS_NAME) + sizeof(with)});
+	memcpy(s->id, id.bytes, sizeof(s->id));
+	sodium_bin2base64(base64, sizeof(base64), with, sizeof(with),
+			  sodium_base64_VARIANT_ORIGINAL);
+	snprintf(s->key, sizeof(s->key), WITNESS_NAME "+%02x%02x%02x%02x+%s", s->id[0], s->id[1],
+		 s->id[2], s->id[3], base64);
+}
+
+/* Appends the log's checkpoint with the signature, as `audit witness` does. */
+static void signer_sign(const struct signer *s, const char *file)
+{
+	unsigned char with[4 + 8 + crypto_sign_BYTES] = {0};
+	char said[4096], base64[160], *note;
+	struct checkpoint c;
+	size_t len;
+	FILE *out = fopen(file, "ae");
+
+	note = fixture_read(fixture_path(g.dir, "checkpoint"), &len);
+	CHECK_INT("a checkpoint", 1, out && checkpoint_parse((struct span){note, len}, &c));
+	memcpy(with, s->id, sizeof(s->id));
+	with[11] = 9; /* seconds */
+	snprintf(said, sizeof(said), "cosignature/v1\ntime 9\n%.*s", SPAN_FMT(c.text));
+	crypto_sign_detached(with + 12, NULL, (const unsigned char *)said, strlen(said), s->secret);
+	sodium_bin2base64(base64, sizeof(base64), with, sizeof(with),
+			  sodium_base64_VARIANT_ORIGINAL);
+	fprintf(out, "%.*s\u2014 " WITNESS_NAME " %s\n", (int)len, note, base64);
+	fclose(out);
+	free(note);
+}
+
+static void what_a_witness_has_signed_may_go(void **state)
+{
+	struct auditor_conf conf =
+		conf_with((struct retention){RETENTION_EVIDENCE, 0, small.bytes});
+	char place[FIXTURE_PATH], file[FIXTURE_PATH + 8];
+	struct signer right, wrong;
+	struct auditor *a;
+	uint64_t signed_size;
+
+	(void)state;
+	gate_init(&g);
+	fixture_dir(place);
+	snprintf(file, sizeof(file), "%s/file", place);
+	signer_make(&right);
+	signer_make(&wrong);
+	conf.witness_file = file;
+	conf.witness_key = right.key;
+	conf.anchor_syslog = true; /* which is less, and does not count beside it */
+	a = opened(&conf);
+	write_some(a, 600);
+	auditor_checkpoint(a, true);
+	signed_size = a->signing.last_size;
+	signer_sign(&wrong, file);
+	write_some(a, 900);
+	auditor_checkpoint(a, true);
+	auditor_commit(a);
+	prune_all(a);
+	CHECK_INT("by another key, nothing", 0, first_kept());
+	a->pruning.look_at_ms = 0;
+	signer_sign(&right, file);
+	CHECK_INT("it grew", 1, a->signing.last_size > signed_size);
+	prune_all(a);
+	CHECK_INT("by the right one", 1, first_kept() > 400);
+	CHECK_INT("by whom", 1, gate_log_count(&g, ",\"anchor\":\"/"));
+	auditor_close(a);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+	fixture_remove(place);
+}
+
+static void what_syslog_was_sent_may_go(void **state)
+{
+	struct auditor_conf conf =
+		conf_with((struct retention){RETENTION_EVIDENCE, 0, small.bytes});
+	struct auditor *a;
+	int pair[2];
+
+	(void)state;
+	gate_init(&g);
+	conf.anchor_syslog = true;
+	a = opened(&conf);
+	CHECK_INT("pair", 0, socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair));
+	close(a->signing.syslog_fd);
+	a->signing.syslog_fd = -1; /* nobody is there */
+	write_some(a, 1500);
+	auditor_checkpoint(a, true);
+	auditor_commit(a);
+	prune_all(a);
+	CHECK_INT("nothing was sent", 0, first_kept());
+	a->signing.syslog_fd = pair[0];
+	write_some(a, 10);
+	auditor_checkpoint(a, true);
+	auditor_commit(a);
+	a->pruning.look_at_ms = 0;
+	prune_all(a);
+	CHECK_INT("it was", 1, first_kept() > 400);
+	CHECK_INT("by whom", 1, gate_log_count(&g, ",\"anchor\":\"syslog\""));
+	auditor_close(a);
+	close(pair[1]);
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
+/* --- a witness that drips --- */
+
+static unsigned drips;
+
+static void *drip_open(const struct sink_conf *conf, struct err *err)
+{
+	(void)conf;
+	(void)err;
+	return &drips;
+}
+
+static int drip_write(void *link, struct span bytes, struct err *err)
+{
+	(void)link;
+	(void)bytes;
+	(void)err;
+	return 0;
+}
+
+static long drip_read(void *link, char *out, size_t size, struct err *err)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\n";
+	const struct timespec pause = {0, 2000000};
+
+	(void)link;
+	(void)size;
+	(void)err;
+	nanosleep(&pause, NULL);
+	*out = drips < sizeof(answer) - 1 ? answer[drips] : 'x';
+	drips++;
+	return 1;
+}
+
+static void drip_close(void *link)
+{
+	(void)link;
+}
+
+static void a_witness_that_drips_is_given_up(void **state)
+{
+	static const struct sink_dialer dialer = {
+		.open = drip_open, .write = drip_write, .read = drip_read, .close = drip_close};
+	struct auditor_conf conf = conf_with(small);
+	struct witness_seen seen;
+	struct err err = {0};
+	char file[FIXTURE_PATH + 16];
+	struct signer s;
+
+	(void)state;
+	gate_init(&g);
+	auditor_close(a_long_log(&conf));
+	signer_make(&s);
+	snprintf(file, sizeof(file), "%s-cosigned", g.dir);
+	const struct witness_conf witness = {.at = {.host = "w.test", .port = 1, .path = "/"},
+					     .key = s.key,
+					     .file = file,
+					     .limit_ms = 50};
+
+	CHECK_INT("given up", -1, witness_ask(g.dir, &witness, &dialer, &seen, &err));
+	CHECK_STR("says so", "w.test takes too long to answer", err.msg);
+	CHECK_INT("soon", 1, drips > 0 && drips < 1000);
+	unlink(file);
+	fixture_remove(g.dir);
 }
 
 /* --- what sinks have --- */
@@ -614,6 +805,9 @@ int main(void)
 		cmocka_unit_test(what_nobody_signed_stays),
 		cmocka_unit_test(without_a_limit_nothing_goes),
 		cmocka_unit_test(evidence_goes_only_when_it_is_anchored),
+		cmocka_unit_test(what_a_witness_has_signed_may_go),
+		cmocka_unit_test(what_syslog_was_sent_may_go),
+		cmocka_unit_test(a_witness_that_drips_is_given_up),
 		cmocka_unit_test(evidence_goes_only_when_every_sink_has_it),
 		cmocka_unit_test(a_narrowed_sink_is_no_evidence),
 		cmocka_unit_test(a_state_that_is_not_of_this_log_is_not_believed),

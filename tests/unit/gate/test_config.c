@@ -20,6 +20,9 @@
 	"{\"word\":\"" word "\",\"name\":\"" name "\",\"line\":" line ",\"value\":{" members "}}"
 #define PLAIN(word, line, members)                                                                 \
 	"{\"word\":\"" word "\",\"line\":" line ",\"value\":{" members "}}"
+#define WITNESS_KEY "w.example/1+bcd5f9c1+BAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+#define WITNESS(key)                                                                               \
+	"\"witness\":{\"url\":\"https://w.example/\",\"ca\":\"/ca\",\"key\":\"" key "\"}"
 #define LOG_WITH(members)                                                                          \
 	PLAIN("log", "1", "\"dir\":\"/var/log/sp\"," members) "," BACKEND "," IDENTITY "," LISTENER
 #define ALL LOG "," BACKEND "," IDENTITY "," LISTENER
@@ -301,8 +304,18 @@ static const struct {
 	{"retention by another key", LOG_WITH("\"retention\":{\"day\":9}"),
 	 ":1: log: there is no key 'day' (did you mean 'days'?)"},
 	{"evidence without an anchor", LOG_WITH("\"retention\":\"evidence\""),
-	 ":1: log: retention as evidence needs an anchor file (anchors = { \"/PATH\" }): what "
-	 "syslog has kept cannot be known"},
+	 ":1: log: retention as evidence needs an anchor: a witness, an anchor file (anchors = { "
+	 "\"/PATH\" }), or at least \"syslog\" there"},
+	{"evidence by syslog", LOG_WITH("\"retention\":\"evidence\",\"anchors\":[\"syslog\"]"), ""},
+	{"evidence by a witness", LOG_WITH("\"retention\":\"evidence\"," WITNESS(WITNESS_KEY)), ""},
+	{"a witness without an authority",
+	 LOG_WITH("\"witness\":{\"url\":\"https://w/\",\"key\":\"k\"}"),
+	 ":1: log: witness: 'ca' is missing"},
+	{"a witness of a key that is none", LOG_WITH(WITNESS("w+00000000+AAAA")),
+	 ":1: log: witness: key is none of a witness: NAME+ID+KEY, of algorithm 4"},
+	{"a witness with a key of another word",
+	 LOG_WITH("\"witness\":{\"url\":\"https://w/\",\"often\":3}"),
+	 ":1: log: there is no key 'often'"},
 	{"evidence", LOG_WITH("\"retention\":\"evidence\",\"anchors\":[\"/a/b\"]"), ""},
 	{"a narrowed sink", HOOK("[\"approvals\",\"alarms\"]"), ""},
 	{"a sink narrowed to a word that is none", HOOK("[\"approvals\",\"alarm\"]"),
