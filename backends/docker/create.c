@@ -439,7 +439,8 @@ static void write_mounts(struct backend_call *call, const struct jv *host, struc
 	}
 }
 
-/* Containers whose namespaces are joined: by full id.  Networks: by their own name. */
+/* Containers whose namespaces are joined, and the caller's own networks: by full id.  Other
+ * networks: by their own name. */
 static void write_modes(struct backend_call *call, struct jv *host)
 {
 	static const char *const keys[] = {"PidMode", "IpcMode", "UTSMode", "NetworkMode"};
@@ -455,7 +456,7 @@ static void write_modes(struct backend_call *call, struct jv *host)
 	}
 	if (*network && strncmp(network, "container:", 10) != 0 && strcmp(network, "bridge") != 0)
 		jv_set(call->arena, host, "NetworkMode",
-		       jv_string(docker_network_name(call, network)));
+		       jv_string(docker_network_sent(call, network)));
 }
 
 static void write_endpoints(struct backend_call *call, struct jv *doc)

@@ -260,6 +260,7 @@ struct docker_state {
 	const char *image_pinned;   /* create: what is sent instead of the name, or NULL */
 	struct span log_limits;     /* create: size:files that hardening adds; empty if none */
 	struct jv labels_added;     /* create: labels that hardening adds */
+	const char *network_name;   /* create: of the network whose id is sent, or NULL */
 	const char *created;        /* id of what was made */
 	struct jv sent;             /* create: the document that was sent */
 	size_t limit; /* container list: how many rows are asked for, where we leave out rows */
@@ -660,6 +661,8 @@ int docker_change_socket(struct backend_call *call, const struct jv *host, struc
 
 /* "default", "none", "host", or the name of the network that is meant. */
 const char *docker_network_name(struct backend_call *call, const char *given);
+/* What is sent for it: of the caller's own the id. */
+const char *docker_network_sent(struct backend_call *call, const char *given);
 /* "container:web" -> the full id of the container. */
 const char *docker_joined_id(struct backend_call *call, struct span mode);
 void docker_add_endpoint(struct docker_reading *r, const char *given, const struct jv *endpoint,

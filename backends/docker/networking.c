@@ -57,6 +57,23 @@ static bool is_mine(struct backend_call *call, const char *given)
 	return docker_is_mine(call, &thing) && !docker_is_gates_own(call, &thing);
 }
 
+/*
+ * A name may be given to another network once this one is gone, and the engine joins whatever has
+ * it when it starts the container again.
+ */
+const char *docker_network_sent(struct backend_call *call, const char *given)
+{
+	const char *name = docker_network_name(call, given);
+	const struct lookup *answer;
+
+	if (docker_state(call)->flavor != &docker_plain || !is_mine(call, given))
+		return name;
+	answer = docker_ask(call, docker_target(call, "/networks/", span_of(given), ""), "networks",
+			    given);
+	docker_state(call)->network_name = name;
+	return answer ? jv_str(&answer->body, "Id", name) : name;
+}
+
 /* --- namespaces --- */
 
 struct joined {
