@@ -167,7 +167,8 @@ static int unpack(const struct copy *c, struct api_answer *r, struct err *err)
 static int save(const struct copy *c, struct api_answer *r, struct err *err)
 {
 	bool output = strcmp(c->here, "-") == 0;
-	int fd = output ? fcntl(1, F_DUPFD_CLOEXEC, 3) : open(c->here, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = output ? fcntl(1, F_DUPFD_CLOEXEC, 3)
+			: open(c->here, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	static char piece[65536];
 	ssize_t n;
 	int rc = 0;

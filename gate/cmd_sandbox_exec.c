@@ -370,18 +370,23 @@ static void end_unbegun(void)
 		exit(EXIT_COULD_NOT);
 }
 
-static int wait_for_output(struct session *s, const struct api_answer *r)
+/* Signals come in here alone, and end no read in the middle. */
+static void wait_for_output(struct session *s, struct api_answer *r)
 {
 	struct pollfd p = {.fd = r->fd, .events = POLLIN};
+	bool more = true;
 	sigset_t none;
 
 	sigemptyset(&none);
-	while (!api_has_more(r) && ppoll(&p, 1, NULL, &none) <= 0) {
+	while (more && !api_ready(r)) {
+		if (ppoll(&p, 1, NULL, &none) > 0) {
+			more = api_fetch(r);
+			continue;
+		}
 		if (!*s->id)
 			end_unbegun();
 		pass_signals(s);
 	}
-	return 0;
 }
 
 static int stream(struct session *s, struct api_answer *r, struct err *err)

@@ -180,9 +180,21 @@ ssize_t api_read(struct api_answer *r, void *to, size_t size, struct err *err)
 	return (ssize_t)n;
 }
 
-bool api_has_more(const struct api_answer *r)
+bool api_ready(const struct api_answer *r)
 {
-	return buf_len(&r->in) > 0;
+	struct span rest = buf_span(&r->in), line;
+	bool more = true;
+
+	if (!r->chunked || r->left || r->over)
+		return rest.len || r->over;
+	if (r->within)
+		more = memchr(rest.at, '\n', rest.len) && span_cut(&rest, '\n', &line);
+	return more && memchr(rest.at, '\n', rest.len);
+}
+
+bool api_fetch(struct api_answer *r)
+{
+	return receive(r);
 }
 
 void api_close(struct api_answer *r)

@@ -53,7 +53,9 @@ int api_head(struct api_answer *r, struct err *err);
 
 /* Takes of what is there; waits only if nothing is.  0: it is over; -1. */
 ssize_t api_read(struct api_answer *r, void *to, size_t size, struct err *err);
-bool api_has_more(const struct api_answer *r); /* without waiting */
+/* Whether api_read() has something to take; what it needs is had by api_fetch(), which waits. */
+bool api_ready(const struct api_answer *r);
+bool api_fetch(struct api_answer *r); /* false: no more will come */
 void api_close(struct api_answer *r);
 
 /* All of the answer's body. */

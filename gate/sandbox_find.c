@@ -2,6 +2,7 @@
 #include "gate/sandbox_client.h"
 
 #include "gate/base/io.h"
+#include "gate/serve.h"
 
 #include <string.h>
 
@@ -26,17 +27,53 @@ static int read_token(const char *path, struct api *ret, struct err *err)
 	return rc;
 }
 
+static const struct conf_listener *of_config(const struct proxy_conf *p, const char *name)
+{
+	for (size_t i = 0; i < p->listener_count; i++) {
+		const struct conf_listener *l = &p->listeners[i];
+
+		if (l->sandbox_count && !conf_is_tcp(l) && (!name || strcmp(l->name, name) == 0))
+			return l;
+	}
+	return NULL;
+}
+
+static int take_socket(const char *path, struct api *ret, struct err *err)
+{
+	if (strlen(path) >= sizeof(ret->socket))
+		return err_set(err, ERR_INPUT, "%s: the path is too long", path);
+	memcpy(ret->socket, path, strlen(path) + 1);
+	return 0;
+}
+
+static int look_up(const struct args *args, struct api *ret, struct err *err)
+{
+	const struct conf_listener *l;
+	struct loaded loaded;
+	int rc;
+
+	if (load(args->config, &loaded, err) < 0)
+		return -1;
+	l = of_config(&loaded.config.proxy, args->listener);
+	rc = l ? take_socket(l->socket, ret, err)
+	       : err_set(err, ERR_INPUT, "%s has no %s%s%s with a socket and `sandboxes`",
+			 args->config, args->listener ? "listener '" : "listener",
+			 args->listener ? args->listener : "", args->listener ? "'" : "");
+	unload(&loaded);
+	return rc;
+}
+
 int api_find(const struct args *args, struct api *ret, struct err *err)
 {
 	*ret = (struct api){0};
 	if (args->token_file && read_token(args->token_file, ret, err) < 0)
 		return -1;
-	if (!args->socket)
-		return err_set(err, ERR_INPUT, "say where the sandbox API is: --socket PATH");
-	if (strlen(args->socket) >= sizeof(ret->socket))
-		return err_set(err, ERR_INPUT, "--socket: the path is too long");
-	memcpy(ret->socket, args->socket, strlen(args->socket) + 1);
-	return 0;
+	if (args->socket)
+		return take_socket(args->socket, ret, err);
+	if (args->config)
+		return look_up(args, ret, err);
+	return err_set(err, ERR_INPUT,
+		       "say where the sandbox API is: --socket PATH, or --config FILE");
 }
 
 /* As in the path of a URL; a "/" stays. */

@@ -29,6 +29,7 @@ static const struct route routes[] = {
 	 "sandbox.file.remove"},
 	{"GET", "/v1/sandboxes/{id}/tar", NULL, tar_get, true, true, "sandbox.tar.get"},
 	{"PUT", "/v1/sandboxes/{id}/tar", tar_put_begin, files_put, true, true, "sandbox.tar.put"},
+	{"GET", "/v1/openapi.json", NULL, openapi_handle, false, false, "sandbox.openapi"},
 };
 #define ROUTES (sizeof(routes) / sizeof(*routes))
 

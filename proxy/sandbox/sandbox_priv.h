@@ -3,6 +3,7 @@
  *
  *	server.c     the process: its loop, its listeners, who asks
  *	routes.c     paths -> functions
+ *	openapi.c    the document that describes the API: openapi.json
  *	api.c        answers, errors, and what they have in common; codes.def
  *	request.c    bodies of requests, read strictly
  *	create.c     making a sandbox: which backend, and undoing what did not come about
@@ -480,6 +481,7 @@ bool api_wants(const struct call *c, const char *type); /* in Accept */
 /* c->route, and what stands in the path. */
 int routes_find(struct call *c, const char **ret_id);
 
+void openapi_handle(struct call *c);
 void box_list(struct call *c);
 void box_show(struct call *c);
 void box_patch(struct call *c);

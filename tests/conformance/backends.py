@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 from api import Api
-from kit import gate, proc
+from kit import dockerd, gate, proc
 from kit.dockerd import Dockerd
 from kit.podman import Podman
 
-APP = "reg.example/team/app:1"
+APP = "reg.example/team/conform:1"
 LEVELS = ("none", "process", "kernel", "vm")
 SECRET = "of-the-host-alone"  # in a file of the host, and in the gate's environment
 
@@ -75,6 +75,14 @@ CASES = [
 ]
 
 
+def archive_of(folder, probe):
+    """An image's files: the one program of the tests' images, and the probe."""
+    dockerd.make_root(folder / "root")
+    shutil.copy(probe, folder / "root/bin/probe")
+    proc.output(["tar", "-C", folder / "root", "--owner=0", "--group=0", "-cf", folder / "root.tar", "."])
+    return folder / "root.tar"
+
+
 class Place:
     """The engines that there are, started side by side, and the gate before them."""
 
@@ -95,13 +103,8 @@ class Place:
         built = gate.binary().parent.parent
         shutil.copy(built / "proxy/sandbox/inside/inside", self.helper / "inside")
         self.probe = built / "tests/conformance/probes/probe"
-        if any(case.engine == "docker" for case in self.cases):
-            self.engines["docker"] = Dockerd().start()
-            self.engines["docker"].import_images()
-        for name in ("podman", "podman-gvisor"):
-            if any(case.engine == name for case in self.cases):
-                self.engines[name] = Podman(gvisor=name != "podman", group="sallyport-worker").start()
-                self.engines[name].import_images()
+        with tempfile.TemporaryDirectory() as root:
+            self._start_engines(archive_of(Path(root), self.probe))
         text = GATE.format(dir=self.folder, helper=self.helper)
         for engine in {case.engine for case in self.cases}:
             case = next(case for case in self.cases if case.engine == engine)
@@ -114,6 +117,16 @@ class Place:
         self.gate.more["env"] = {**os.environ, "SECRET_OF_THE_HOST": SECRET}
         self.gate.start(*(case.api.path for case in self.cases), seconds=60)
         return self
+
+    def _start_engines(self, archive):
+        wanted = {case.engine for case in self.cases}
+        if "docker" in wanted:
+            engine = self.engines["docker"] = Dockerd().start()
+            engine.registry.offer(APP, archive.read_bytes(), {"Cmd": ["sh"], "Env": ["PATH=/bin"]})
+            proc.output(engine.docker("pull", "-q", APP))
+        for name in wanted & {"podman", "podman-gvisor"}:
+            engine = self.engines[name] = Podman(gvisor=name != "podman", group="sallyport-worker").start()
+            proc.output(engine.docker("import", "-c", "ENV PATH=/bin", "-c", 'CMD ["sh"]', archive, APP))
 
     def left_behind(self):
         """What of sandboxes is still there, by the engines' own word."""
