@@ -124,6 +124,8 @@ struct docker_flavor {
 	void (*compare)(struct backend_call *call, const struct jv *sent, const struct jv *host,
 			const struct jv *doc);
 
+	bool filters_are_paths; /* a filter of system calls is a file of its host: none can be sent
+				 */
 	const char *running;    /* the states of a container that runs, as a JSON array */
 	bool runtime_is_fixed;  /* it does not read which runtime a request names */
 	bool args_are_hidden;   /* ... nor shows its arguments: those of what runs are judged */

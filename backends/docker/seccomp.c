@@ -31,7 +31,8 @@ void docker_begin_security(struct docker_reading *r)
 	const struct docker_runtime *runtime = runtime_of(r);
 
 	docker_fact(r, "seccomp.given", jv_string("default"));
-	docker_fact(r, "seccomp.available", jv_bool(r->info->seccomp));
+	docker_fact(r, "seccomp.available",
+		    jv_bool(r->info->seccomp && !docker_state(r->call)->flavor->filters_are_paths));
 	docker_fact(r, "seccomp.applied", jv_bool(runtime && runtime->uses_filters));
 	if (r->info->machine)
 		docker_fact(r, "seccomp.machine", jv_string(r->info->machine));

@@ -82,6 +82,7 @@ const struct docker_flavor podman_flavor = {
 	.compares = "Runtime CapAdd CapDrop Binds NanoCpus CpuQuota CpuPeriod PidsLimit",
 	.compare = podman_compare,
 	.running = "[\"running\",\"paused\"]",
+	.filters_are_paths = true,
 	.runtime_is_fixed = true,
 	.args_are_hidden = true,
 	.origin_is_hidden = true,

@@ -484,7 +484,7 @@
 ---@field sha256? string The hash of one of its own, as the gate writes it.
 ---@field field? string Its place in the request.
 ---@field machine? string The processor of the engine's host, as amd64 or arm64; absent if not known.
----@field available? boolean Whether the engine filters system calls at all.
+---@field available? boolean Whether the engine filters system calls, and takes the filter that is sent: Podman reads it from a file of its host.
 ---@field applied? boolean Whether the runtime uses the filter: one with a kernel of its own does not.
 
 ---@class Fact.workload.apparmor

@@ -48,12 +48,13 @@ check "seccomp" {
 		local demanded = granted.seccomp
 		local filter = get(req.workload, "seccomp")
 		local given = filter and filter.given
-		if demanded ~= "default" and (given == nil or given == "default") then
+		if demanded ~= "default" and get(filter, "available") ~= true then
+			refuse("seccomp_missing", { field = "HostConfig.SecurityOpt",
+				text = "this engine takes no filter of system calls, so not \"" .. demanded .. "\" either",
+				hint = "Use a backend whose engine takes it, as Docker's does." })
+		elseif demanded ~= "default" and given == "default" then
 			refuse("seccomp_missing", { field = "HostConfig.SecurityOpt",
 				text = "the container has not the filter of system calls \"" .. demanded .. "\"" })
-		elseif demanded ~= "default" and filter.available ~= true then
-			refuse("seccomp_missing", { field = "HostConfig.SecurityOpt",
-				text = "the engine does not filter system calls" })
 		elseif given == "own" then
 			for what in each(beyond(req.workload, demanded)) do
 				refuse("seccomp_more", { field = filter.field, value = what,

@@ -171,7 +171,7 @@ end
 -- What a profile demands by name is added whether it hardens or not.
 local function add_confinement(w, granted)
 	local filter = w.seccomp
-	if granted.seccomp ~= "default" and filter and filter.given == "default" then
+	if granted.seccomp ~= "default" and get(filter, "available") == true and filter.given == "default" then
 		change("seccomp.profile", granted.seccomp .. "@sha256:" .. seccomp_sha256(granted.seccomp))
 	end
 	if granted.apparmor ~= "" and not asks_for(w, "apparmor") then

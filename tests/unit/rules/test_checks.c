@@ -1,5 +1,7 @@
 #include "tests/unit/rules/rows.h"
 
+#include <stdio.h>
+
 #define VOLUME(x)                                                                                  \
 	MOUNT("\"kind\":\"volume\",\"source\":\"v\",\"target\":\"/v\",\"options\":[],"             \
 	      "\"driver_options\":false," x)
@@ -384,6 +386,34 @@ static void demands_filters_by_name(void **state)
 	engine_close(eng);
 }
 
+/* It passes, and does not count as protection. */
+static void says_that_a_filter_is_not_used(void **state)
+{
+	static const char own[] = "\"given\":\"own\",\"field\":\"f\",\"sha256\":\"0\",\"profile\":"
+				  "\"{\\\"defaultAction\\\":\\\"SCMP_ACT_ERRNO\\\"}\"";
+	static const struct {
+		const char *applied;
+		size_t warnings;
+	} rows[] = {{"true", 0}, {"false", 1}};
+	struct engine *eng = kit_open_ref();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct kit_answer ans;
+		char change[400];
+
+		snprintf(change, sizeof(change),
+			 "{\"workload\":{\"seccomp\":{\"available\":true,\"machine\":\"amd64\",%s,"
+			 "\"applied\":%s}}}",
+			 own, rows[i].applied);
+		kit_judge(eng, "ref", kit_create, change, &ans);
+		CHECK_STR(rows[i].applied, "allow", kit_reasons(&ans));
+		CHECK_INT(rows[i].applied, rows[i].warnings, ans.decision.warning_count);
+		kit_drop(&ans);
+	}
+	engine_close(eng);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +421,7 @@ int main(void)
 		cmocka_unit_test(judges_what_is_started),
 		cmocka_unit_test(judges_commands),
 		cmocka_unit_test(demands_filters_by_name),
+		cmocka_unit_test(says_that_a_filter_is_not_used),
 	};
 
 	jv_init();
