@@ -26,3 +26,6 @@ test "whose exception ends" {
 test "as root a person is asked" {
 	docker = { "run", "-u", "0", "reg.example/team/app" }, expect = "ask", rule = "root-by-hand",
 }
+test "a name without a digest is a warning, and no more" {
+	docker = { "run", "reg.example/team/app" }, expect = "allow", warning = "the image is named without a digest",
+}

@@ -241,6 +241,9 @@ static struct jv answer_of(const struct decision *d, struct arena *a)
 		jv_set(a, one, "value", jv_string(v->value));
 		jv_set(a, one, "text", jv_string(*v->text ? v->text : reason_what(v->reason)));
 	}
+	list = jv_set(a, &line, "warnings", jv_array());
+	for (size_t i = 0; i < d->warning_count; i++)
+		jv_push(a, list, jv_string(d->warnings[i].text));
 	return line;
 }
 
@@ -281,11 +284,14 @@ static bool fits(const struct rule_test *t, const struct jv *v)
 
 static void put_expected(const struct rule_test *t, struct buf *out)
 {
-	const char *const parts[][2] = {
-		{"reason", t->reason}, {"rule", t->rule}, {"field", t->field}, {"value", t->value}};
+	const char *const parts[][2] = {{"reason", t->reason},
+					{"rule", t->rule},
+					{"field", t->field},
+					{"value", t->value},
+					{"warning", t->warning}};
 
 	buf_printf(out, "%s", t->expect);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (*parts[i][1])
 			buf_printf(out, ", %s %s", parts[i][0], parts[i][1]);
 }
@@ -304,6 +310,11 @@ static void put_found(const struct jv *line, struct buf *out)
 			   jv_str(v, "reason", ""), jv_str(v, "rule", ""), *field ? ", field " : "",
 			   field, *value ? ", value " : "", value, jv_str(v, "text", ""));
 	}
+	list = jv_get(line, "warnings");
+	for (size_t i = 0; list && list->kind == JV_ARRAY && i < list->count; i++)
+		if (list->items[i].kind == JV_STRING)
+			buf_printf(out, "\n                 warning %.*s",
+				   SPAN_FMT(list->items[i].str));
 }
 
 /* A rule that breaks denies, too; a row that does not ask for that has not shown what it says. */
@@ -318,6 +329,16 @@ static bool has_broken(const struct rule_test *t, const struct jv *list)
 	return false;
 }
 
+static bool has_warning(const struct jv *line, const char *text)
+{
+	const struct jv *list = jv_get(line, "warnings");
+
+	for (size_t i = 0; *text && list && list->kind == JV_ARRAY && i < list->count; i++)
+		if (list->items[i].kind == JV_STRING && span_is(list->items[i].str, text))
+			return true;
+	return !*text;
+}
+
 static void compare(const struct rule_test *t, struct rule_answer *ret)
 {
 	const struct jv *list = jv_get(&ret->line, "violations");
@@ -326,7 +347,7 @@ static void compare(const struct rule_test *t, struct rule_answer *ret)
 
 	for (size_t i = 0; list && i < list->count && !met; i++)
 		met = fits(t, &list->items[i]);
-	if (met && !has_broken(t, list) &&
+	if (met && !has_broken(t, list) && has_warning(&ret->line, t->warning) &&
 	    strcmp(t->expect, jv_str(&ret->line, "verdict", "")) == 0)
 		return;
 	buf_init(&text, 1 << 16);

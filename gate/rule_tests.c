@@ -260,6 +260,7 @@ static int take_expectation(const struct reading *r, const struct jv *row, struc
 	t->rule = jv_str(row, "rule", "");
 	t->field = jv_str(row, "field", "");
 	t->value = jv_str(row, "value", "");
+	t->warning = jv_str(row, "warning", "");
 	says_why = *t->reason || *t->rule || *t->field || *t->value;
 	if (*t->reason && reason_find(span_of(t->reason)) == REASON_NONE)
 		return err_set(r->err, ERR_CONFIG, "%s:%d: '%s' is no reason code", r->file->name,

@@ -30,7 +30,7 @@ struct rule_test {
 	struct jv facts; /* JV_NULL: there is a request */
 	struct span request;
 	struct jv world;
-	const char *expect, *reason, *rule, *field, *value; /* "": not said */
+	const char *expect, *reason, *rule, *field, *value, *warning; /* "": not said */
 };
 
 /* Appends the rows of one file; strings live in the arena.  ERR_CONFIG: "file:line: ...". */

@@ -48,9 +48,10 @@ def is_stopped(world, ident, cause, why, level):
     want("finding", (found["cause"], found["outcome"]["status"], found["reason"],
                      found["actor"]["owner"]), (cause, "stop", "runtime", "staying"))
     want("why", found["text"], 'it was made with the isolation "kernel", and ' + why)
-    # Caught between the engine's start and its own, it has no process to be looked at yet.
-    if found["attestation"]["state"] != "ended":
-        want(f"seen {found}", found["attestation"]["level"], level)
+    # Caught between the engine's start and its own, it has no process to be looked at yet; what has
+    # run all the time has one.
+    ended = found["attestation"]["state"] == "ended" and cause == "reconnect"
+    want(f"seen {found}", found["attestation"]["level"], "unknown" if ended else level)
     killed = outcome(world, ident, "container.kill")
     # Docker 20.10 misses the end of a gVisor sandbox now and then: after 10 s it says that what it
     # killed could not be killed, and for a moment it cannot be updated. What counts is the end.

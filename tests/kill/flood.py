@@ -145,8 +145,11 @@ def held_against(records, callers, seconds):
     # In each second one whole and one sum; at the ends of workers windows end early, and begin in several at once.
     if len(whole) + len(sums) > 2 * (seconds + 2) + 8 * WORKERS:
         yield f"{len(whole)} records and {len(sums)} sums in {seconds:.0f} s"
-    known = {r["id"] for r in sums}
-    lost = [i for c in callers for i in c.ids if i and ";" not in i and i not in known]
+    nameless = sum(i is None for c in callers for i in c.ids)
+    if nameless:
+        yield f"{nameless} callers were refused without being told of a record"
+    known = {r["id"] for r in sums} | {f"{r['log']};{r['seq']};{r['h']}" for r in whole}
+    lost = [i for c in callers for i in c.ids if i and i not in known]
     if lost:
         yield f"{len(lost)} callers were told of records that are not there, such as {lost[0]}"
     for r in sums:

@@ -97,6 +97,8 @@ return profile "asks" { operations = { "container.run" }, images = { "**" }, loc
 			ask("a person must see it", { field = "Image", value = "big" })
 		elseif get(req.workload, "image.tag") == "bad" then
 			deny("never")
+		elseif get(req.workload, "image.tag") == "odd" then
+			warn("an odd image")
 		end
 	end) }
 END
@@ -117,6 +119,20 @@ END
 expect 1 "^0 passed, 4 failed" test t
 expect 1 "found  *ask$" test t
 expect 1 "reason rule, rule big, field Image, value big: a person must see it" test t
+
+# What only warns is allowed, and the warning must be there: for requests, and for facts.
+write_tests <<'END'
+defaults { profile = "asks", expect = "allow", warning = "an odd image" }
+test "one" { docker = { "run", "alpine:odd" } }
+test "two" { docker = { "run", "alpine:1" } }
+test "three" { docker = { "run", "alpine:bad" }, expect = "deny" }
+END
+expect 1 "^1 passed, 2 failed" test t
+expect 1 "expected  *allow, warning an odd image" test t
+write_tests <<'END'
+test "one" { profile = "asks", facts = { operation = "container.create", workload = { image = { tag = "odd" } } }, reason = "fact_unknown", warning = "an odd image" }
+END
+expect 0 "^1 passed, 0 failed" test t
 
 # A fixed clock, whatever the day is.
 cat > t/q.lua <<'END'
