@@ -1,6 +1,7 @@
 /* cmd_lint.c - lint: mistakes in profiles, each with its place, its reason and what to do. */
 #include "gate/command.h"
 
+#include "gate/base/capability.h"
 #include "gate/base/clock.h"
 #include "gate/lint.h"
 #include "rules/seccomp.h"
@@ -119,6 +120,21 @@ static void does_not_load(struct lint *l, const struct err *err)
 	found(l, LINT_does_not_load, l->folder->sources[0].name, 1, err->msg);
 }
 
+/* What is read well may still be more than the kernel takes. */
+static void lint_seccomp(struct lint *l, const struct rule_source *source)
+{
+	struct err err = {0};
+	const struct seccomp_profile *p =
+		seccomp_profile_parse(l->arena, source->text, SECCOMP_FILE, &err);
+	struct buf program;
+
+	buf_init(&program, (size_t)1 << 20);
+	if (p && seccomp_profile_unknown(p, 0) == NULL &&
+	    seccomp_profile_bpf(p, capability_engine_default(), &program, &err) < 0)
+		found(l, LINT_does_not_load, source->name, 1, err.msg);
+	buf_fini(&program);
+}
+
 static int lint_folder(const char *path, struct findings *all, struct arena *a, int64_t now,
 		       struct err *err)
 {
@@ -140,7 +156,9 @@ static int lint_folder(const char *path, struct findings *all, struct arena *a, 
 	else
 		does_not_load(&l, &trouble);
 	for (size_t i = 0; i < folder->source_count; i++)
-		if (!seccomp_is_file(folder->sources[i].name))
+		if (seccomp_is_file(folder->sources[i].name))
+			lint_seccomp(&l, &folder->sources[i]);
+		else
 			lint_text(&l, &folder->sources[i]);
 	/* Texts of findings that belong to the engine go with it. */
 	for (size_t i = 0; i < all->count; i++)

@@ -89,15 +89,15 @@ int seccomp_list_begin(struct seccomp_list *list, struct arena *a, struct err *e
 
 /* --- what an operator's file may not be --- */
 
-int seccomp_line_of(struct span text, const char *quoted)
+int seccomp_line_of(struct span text, const char *call)
 {
-	size_t len = strlen(quoted);
+	size_t len = strlen(call);
 	int line = 1;
 
 	for (size_t i = 0; i + len + 1 < text.len; i++) {
 		if (text.at[i] == '\n')
 			line++;
-		if (text.at[i] == '"' && memcmp(text.at + i + 1, quoted, len) == 0 &&
+		if (text.at[i] == '"' && memcmp(text.at + i + 1, call, len) == 0 &&
 		    (text.at[i + 1 + len] == '"' || text.at[i + 1 + len] == ':'))
 			return line;
 	}

@@ -120,14 +120,16 @@ static int export(scmp_filter_ctx ctx, struct buf *ret, struct err *err)
 	if (fd < 0)
 		return err_sys(err, "room for a filter of system calls");
 	rc = seccomp_export_bpf(ctx, fd);
-	room = rc == 0 ? buf_reserve(ret, PROGRAM_MAX) : NULL;
+	room = rc == 0 ? buf_reserve(ret, PROGRAM_MAX + 1) : NULL;
 	if (room)
-		got = pread(fd, room, PROGRAM_MAX, 0);
+		got = pread(fd, room, PROGRAM_MAX + 1, 0);
 	close(fd);
 	if (rc < 0)
 		return refused(err, "the whole", rc);
-	if (!room || got <= 0 || got % 8)
-		return err_set(err, ERR_LIMIT, "the filter of system calls is too large");
+	if (!room || got <= 0 || got > (ssize_t)PROGRAM_MAX || got % 8)
+		return err_set(
+			err, ERR_INPUT,
+			"the filter has more than the 4096 instructions that the kernel takes");
 	buf_commit(ret, (size_t)got);
 	return 0;
 }

@@ -61,6 +61,15 @@ expect 2 "name one file" seccomp check
 expect 1 '"line":5,"call":"unshare"' seccomp check --json weaker.json
 expect 0 '{"findings":\[\]}' seccomp check --json fine.json
 
+# More rules than the kernel takes instructions.
+awk 'BEGIN {
+	printf "{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"syscalls\":["
+	for (i = 0; i < 1000; i++)
+		printf "%s{\"names\":[\"read\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[{\"index\":0,\"value\":%d,\"op\":\"SCMP_CMP_EQ\"},{\"index\":1,\"value\":%d,\"op\":\"SCMP_CMP_EQ\"}]}", i ? "," : "", i * 7, i
+	printf "]}"
+}' > large.json
+expect 1 "more than the 4096 instructions" seccomp check large.json
+
 # --- diff ---
 
 profile less.json "read"
@@ -96,7 +105,9 @@ folder other "read" "" 'profile "a" { doc = "x", apparmor = "one" }, profile "b"
 folder off "read" "" 'profile "a" { doc = "x", apparmor = "unconfined" }'
 cp -r good taken && mv taken/own.seccomp.json taken/default.seccomp.json
 
+mkdir large && cp large.json large/own.seccomp.json && cp good/p.lua large
 expect 0 "0 errors" lint good
+expect 1 "own.seccomp.json:1: error .*more than the 4096 instructions" lint large
 expect 1 'no seccomp profile is named "onw"' lint bad-name
 expect 1 'own.seccomp.json:5:.*no system call "frobnicate" is known here' lint bad-call
 expect 1 "own.seccomp.json:5:.*unshare is allowed beyond the engine's default" lint bad-weaker
