@@ -37,7 +37,7 @@
 	"(\"command\"|\"env\"|\"labels\")[], moves?: { [1]: string, [2]: string }[] }"
 #define TYPE_SANDBOX                                                                               \
 	"{ image?: string, lifetime?: string|integer, idle?: string|integer, disk?: "              \
-	"string|integer, output?: string|integer, warm?: integer, per_call?: boolean }"
+	"string|integer, output?: string|integer, per_call?: boolean }"
 #define TYPE_VISIBILITY "\"own\"|\"all\"|(\"own\"|VisibilityEntry)[]"
 #define TYPE_SECCOMP    "string"
 #define TYPE_APPARMOR   "string"

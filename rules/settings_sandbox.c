@@ -6,17 +6,15 @@
 #include <string.h>
 
 #define LIFETIME_MAX 31536000 /* seconds: a year */
-#define WARM_MAX     64
 
-enum member_kind { MEMBER_TEXT = 0, MEMBER_TIME, MEMBER_SIZE, MEMBER_COUNT, MEMBER_SWITCH };
+enum member_kind { MEMBER_TEXT = 0, MEMBER_TIME, MEMBER_SIZE, MEMBER_SWITCH };
 
 static const struct member {
 	const char *name;
 	enum member_kind kind;
 } members[] = {
-	{"image", MEMBER_TEXT},      {"lifetime", MEMBER_TIME}, {"idle", MEMBER_TIME},
-	{"disk", MEMBER_SIZE},       {"output", MEMBER_SIZE},   {"warm", MEMBER_COUNT},
-	{"per_call", MEMBER_SWITCH},
+	{"image", MEMBER_TEXT}, {"lifetime", MEMBER_TIME}, {"idle", MEMBER_TIME},
+	{"disk", MEMBER_SIZE},  {"output", MEMBER_SIZE},   {"per_call", MEMBER_SWITCH},
 };
 #define MEMBERS (sizeof(members) / sizeof(*members))
 
@@ -82,11 +80,6 @@ static int check_member(const struct member *m, struct jv *v, struct err *err)
 				       "%s: a size like \"256MiB\" is expected, at least 4KiB",
 				       m->name);
 		break;
-	case MEMBER_COUNT:
-		if (v->kind != JV_INT || v->i < 0 || v->i > WARM_MAX)
-			return err_set(err, ERR_CONFIG, "%s: a number up to %d is expected",
-				       m->name, WARM_MAX);
-		return 0;
 	case MEMBER_SWITCH:
 		if (v->kind != JV_BOOL)
 			return err_set(err, ERR_CONFIG, "%s: true or false is expected", m->name);
@@ -110,7 +103,7 @@ int settings_check_sandbox(struct jv *v, struct arena *a, struct err *err)
 		if (!m)
 			return err_set(err, ERR_CONFIG,
 				       "\"%.40s\" is not known here (image, lifetime, idle, disk, "
-				       "output, warm and per_call are)",
+				       "output and per_call are)",
 				       v->members[i].key.at);
 		if (check_member(m, &v->members[i].value, err) < 0)
 			return -1;
@@ -126,7 +119,6 @@ static bool is_within(const struct member *m, const struct jv *outer, const stru
 		return true;
 	case MEMBER_TIME:
 	case MEMBER_SIZE:
-	case MEMBER_COUNT:
 		return inner->i <= outer->i;
 	case MEMBER_SWITCH:
 		return inner->b || !outer->b;
@@ -157,7 +149,7 @@ bool settings_sandbox_within(const struct jv *outer, const struct jv *inner)
 		const struct jv *most = jv_get(outer, members[i].name);
 		const struct jv *its = jv_get(inner, members[i].name);
 
-		if (most && members[i].kind != MEMBER_TEXT && members[i].kind != MEMBER_COUNT &&
+		if (most && members[i].kind != MEMBER_TEXT &&
 		    (!its || !is_within(&members[i], most, its)))
 			return false;
 	}

@@ -298,7 +298,6 @@ void api_terms(const struct call *c, struct terms *ret)
 			 .pids = jv_num(limits, "pids", 0),
 			 .disk = jv_num(box, "disk", 0),
 			 .output = jv_num(box, "output", 0)},
-		.warm = jv_num(box, "warm", 0),
 		.per_call = jv_true(box, "per_call"),
 	};
 }
@@ -378,6 +377,11 @@ void call_done(void *arg, struct httpd_request *r)
 	}
 	if (c->run)
 		run_unref(c->run);
+	if (c->parent) {
+		end_box(c->s, c->box, "sandbox.destroy", &c->trouble);
+		table_touch(c->s, c->parent);
+		table_unref(c->s, c->parent);
+	}
 	if (c->box)
 		table_unref(c->s, c->box);
 	arena_destroy(c->scratch);

@@ -393,6 +393,69 @@ void create_handle(struct call *c)
 	api_answer(c, 201, &tree);
 }
 
+/* --- for one command --- */
+
+static struct box *like(const struct box *b)
+{
+	struct box *one = box_create();
+	char *env = strdup(b->env);
+
+	if (!one || !env) {
+		free(env);
+		box_free(one);
+		return NULL;
+	}
+	free(one->env);
+	one->env = env;
+	one->who = b->who;
+	one->limits = b->limits;
+	one->hidden = true;
+	memcpy(one->image, b->image, sizeof(one->image));
+	one->created = (int64_t)(clock_unix_ns() / 1000000000);
+	one->expires = b->expires;
+	one->ends_ms = b->ends_ms;
+	one->refs = 1;
+	return one;
+}
+
+static const struct conf_backend *backend_named(const struct call *c, const char *name)
+{
+	const struct conf_listener *l = c->front->listener;
+
+	for (size_t i = 0; i < l->sandbox_count; i++)
+		if (strcmp(backend_at(c, i)->name, name) == 0)
+			return backend_at(c, i);
+	return NULL;
+}
+
+int create_for_call(struct call *c)
+{
+	const struct conf_backend *be = backend_named(c, c->box->backend);
+	struct box *b = be ? like(c->box) : NULL;
+
+	if (!b)
+		return trouble_set(&c->trouble, c->a, CODE_unavailable, "its backend is no more");
+	if (table_reserve(c->s, &c->who, c->a, &c->trouble) < 0) {
+		box_free(b);
+		return -1;
+	}
+	table_add(c->s, b);
+	if (try_backend(c, be, b) < 0) {
+		unmake(c, b, *b->level || may_be_there(&c->trouble));
+		table_unref(c->s, b);
+		return -1;
+	}
+	set_state(c->s, b, BOX_RUNNING);
+	if (files_copy(c, c->box, b, "work") < 0 || note_made(c, b) < 0) {
+		unmake(c, b, true);
+		table_unref(c->s, b);
+		return -1;
+	}
+	c->parent = c->box;
+	c->box = b;
+	return 0;
+}
+
 /* --- ending --- */
 
 /* The first one to end it does; it is out of reach at once. */
@@ -480,7 +543,8 @@ static size_t gather(struct call *c, struct box **list, size_t room)
 
 	pthread_mutex_lock(&c->s->lock);
 	for (struct box *b = c->s->boxes; b && n < room; b = b->next) {
-		if (b->state != BOX_RUNNING || b->warm || strcmp(b->who.owner, c->who.owner) != 0 ||
+		if (b->state != BOX_RUNNING || b->hidden ||
+		    strcmp(b->who.owner, c->who.owner) != 0 ||
 		    strcmp(b->who.listener, c->who.listener) != 0)
 			continue;
 		b->refs++;

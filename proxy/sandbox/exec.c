@@ -442,11 +442,22 @@ static void answer_detached(struct call *c, const struct wanted_exec *w)
 	api_answer(c, 202, &out);
 }
 
+/* Its sandbox ends with the answer. */
+static int check_per_call(struct call *c, const struct wanted_exec *w)
+{
+	if (!c->box->per_call || (!w->detach && !w->input_streams))
+		return 0;
+	return trouble_set(&c->trouble, c->a, CODE_conflict,
+			   "each command has a sandbox of its own here, which ends with it: leave "
+			   "detach and stdin_stream out");
+}
+
 void exec_handle(struct call *c)
 {
 	struct wanted_exec w;
 
-	if (request_exec(c->r, &w, &c->trouble) < 0 || begin(c, &w) < 0) {
+	if (request_exec(c->r, &w, &c->trouble) < 0 || check_per_call(c, &w) < 0 ||
+	    (c->box->per_call && create_for_call(c) < 0) || begin(c, &w) < 0) {
 		api_fail(c);
 		return;
 	}

@@ -58,8 +58,8 @@ void kept_text(const struct box *b, struct buf *out)
 	put_number(out, "pids", b->limits.pids);
 	put_number(out, "disk", b->limits.disk);
 	put_number(out, "output", b->limits.output);
-	buf_printf(out, ",\n\"per_call\":%s,\"warm\":%s,\n\"labels\":%s,\n\"env\":%s}\n",
-		   b->per_call ? "true" : "false", b->warm ? "true" : "false", b->labels, b->env);
+	buf_printf(out, ",\n\"per_call\":%s,\"hidden\":%s,\n\"labels\":%s,\n\"env\":%s}\n",
+		   b->per_call ? "true" : "false", b->hidden ? "true" : "false", b->labels, b->env);
 }
 
 static void file_name(const struct box *b, char out[NAME_ROOM])
@@ -147,7 +147,7 @@ static bool take_box(const struct jv *tree, struct box *b)
 		.output = jv_num(tree, "output", 0),
 	};
 	b->per_call = jv_true(tree, "per_call");
-	b->warm = jv_true(tree, "warm");
+	b->hidden = jv_true(tree, "hidden");
 	return take(tree, "id", b->id, sizeof(b->id)) && strlen(b->id) == SANDBOX_ID_LEN &&
 	       take(tree, "backend", b->backend, sizeof(b->backend)) &&
 	       take(tree, "image", b->image, sizeof(b->image)) &&
@@ -199,6 +199,8 @@ static void set_clocks(const struct sandboxes *s, struct box *b)
 	b->ends_ms = now_ms + (uint64_t)left * 1000;
 	b->idle_at_ms = b->idle_s ? now_ms + (uint64_t)b->idle_s * 1000 : 0;
 	b->state = BOX_RUNNING;
+	if (b->hidden) /* who it was for has gone */
+		b->ends_ms = now_ms;
 }
 
 static int read_one(struct sandboxes *s, const char *name, struct err *err)

@@ -114,7 +114,6 @@ struct terms {
 	const char *image; /* "" if it names none */
 	int64_t lifetime_s, idle_s;
 	struct limits most; /* that may be asked for; 0: no bound of its own */
-	int64_t warm;
 	bool per_call;
 };
 
@@ -153,7 +152,7 @@ struct box {
 	unsigned refs;       /* of threads that have it in hand */
 	struct run *runs;    /* the newest first */
 	unsigned run_count, running;
-	bool warm;                          /* nobody has it yet */
+	bool hidden;                        /* it is another one's, for one command */
 	struct denial denials[DENIALS_MAX]; /* a ring */
 	unsigned denied;                    /* how many there were */
 	uint64_t retry_ms;                  /* it could not be ended: tried again then */
@@ -442,8 +441,9 @@ struct call {
 	struct caller who;
 	struct jv about; /* what the worker says of who asks */
 	struct trouble trouble;
-	struct box *box; /* a reference, or NULL */
-	struct run *run; /* likewise */
+	struct box *box;    /* a reference, or NULL */
+	struct box *parent; /* per_call: box is for this command alone, and ends with it */
+	struct run *run;    /* likewise */
 	const struct route *route;
 	const char *rest; /* of the path, where the route has one */
 	const char *exec_id;
@@ -488,6 +488,8 @@ void box_patch(struct call *c);
 void box_delete(struct call *c);
 void box_denials(struct call *c);
 void create_handle(struct call *c);
+/* per_call: c->box is one like it from here on, which has what is in its /work. */
+int create_for_call(struct call *c);
 int end_box(struct sandboxes *s, struct box *b, const char *op, struct trouble *t);
 struct jv exec_tree(struct arena *a, struct run *r);
 void exec_handle(struct call *c);
@@ -510,6 +512,8 @@ void files_put(struct call *c);
 void files_delete(struct call *c);
 void tar_get(struct call *c);
 void tar_put_begin(struct call *c);
+/* What is below a folder of one sandbox goes to another one. */
+int files_copy(struct call *c, struct box *from, struct box *to, const char *path);
 int files_write(struct call *c, const struct wanted_file *f);
 
 void *lifetimes_main(void *arg); /* a thread */

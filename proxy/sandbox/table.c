@@ -52,7 +52,7 @@ void table_id(char *out, const char *prefix, size_t letters)
 /* On another listener an owner of the same name may be somebody else. */
 static bool is_theirs(const struct box *b, const struct caller *who)
 {
-	return !b->warm && strcmp(b->who.owner, who->owner) == 0 &&
+	return !b->hidden && strcmp(b->who.owner, who->owner) == 0 &&
 	       strcmp(b->who.listener, who->listener) == 0;
 }
 

@@ -394,6 +394,42 @@ def test_commands_that_go_on_by_themselves(place):
 
 
 @with_own(Place)
+def test_a_sandbox_for_each_command_and_a_reload(place):
+    ident = place.make(per_call=True, env={"A": "b"}, files=[{"path": "/work/d/a", "content": "begins so"}])
+    equal("the first", "begins sob\n", place.run(ident, "sh", "-c", "cat d/a; echo $A > d/a; cat d/a")["stdout"])
+    equal("the second begins as the first did", "begins so", place.run(ident, "cat", "d/a")["stdout"])
+    equal("one is seen", [ident], [one["id"] for one in place.ask("GET", "/v1/sandboxes").json["sandboxes"]])
+    equal("nothing to come back to", 409,
+          place.ask("POST", f"/v1/sandboxes/{ident}/exec", {"argv": ["true"], "detach": True}).status)
+    proc.until("theirs have ended", 20, lambda: 1 == len(place.world.direct(
+        "ps", "-aq", "--filter", "name=sbx-").want().out.split()), 0.1)
+    place.drop(ident)
+    # What was begun under rules of before goes on; what comes is judged by the new ones.
+    ident = place.make()
+    with place.connect() as sock:
+        place.send(sock, "POST", f"/v1/sandboxes/{ident}/exec",
+                   {"argv": ["sh", "-c", "echo begun; while [ ! -e /work/go ]; do sleep 0.1; done; echo done"]},
+                   ["Accept: application/x-ndjson"])
+        file = sock.makefile("rb")
+        while b"begun" not in file.readline():
+            pass
+        rules = place.gate.profiles / "e2e.lua"
+        rules.write_text(rules.read_text().replace(
+            'operations = { "read", "container.run", "exec", "container.copy" }',
+            'operations = { "read", "container.run", "exec", "container.archive.get" }'))
+        status, out, errors = place.gate.run("reload", "--config", place.gate.config)
+        if status:
+            raise Trouble(f"reload: {out}{errors}")
+        equal("a copy", (403, "archive"), place.code("PUT", f"/v1/sandboxes/{ident}/files/work/x", b"x"))
+        equal("another command", 0, place.run(ident, "touch", "/work/go")["exit_code"])
+        rest = file.read()
+    if b"done" not in rest or b'"exit_code":0' not in rest:
+        raise Trouble(f"it did not go on: {rest!r}")
+    place.drop(ident)
+    place.nothing_is_left()
+
+
+@with_own(Place)
 def test_twenty_at_once_and_keys_that_come_twice(place):
     key = ["Idempotency-Key: once"]
     first = place.ask("POST", "/v1/sandboxes", {"labels": {"a": "b"}}, key).want(201).json["id"]

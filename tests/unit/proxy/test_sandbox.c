@@ -358,9 +358,9 @@ static void others_sandboxes_do_not_exist(void **state)
 	found = table_find(s, &same, b->id);
 	assert_ptr_equal(b, found);
 	table_unref(s, found);
-	b->warm = true;
+	b->hidden = true;
 	assert_null(table_find(s, &same, b->id));
-	b->warm = false;
+	b->hidden = false;
 	b->state = BOX_ENDING;
 	assert_null(table_find(s, &same, b->id));
 	drop(s, b);
