@@ -270,8 +270,9 @@ static struct span facts_of(const struct box *b, struct buf *out)
 static int note_made(struct call *c, const struct box *b)
 {
 	struct buf facts;
-	bool durable =
-		trail_note(c->s, "sandbox.create", &c->who, b->id, NULL, facts_of(b, &facts), NULL);
+	const struct told what = {
+		.op = "sandbox.create", .who = &c->who, .id = b->id, .facts = facts_of(b, &facts)};
+	bool durable = trail_note(c->s, &what);
 
 	buf_fini(&facts);
 	return durable ? 0
@@ -488,7 +489,7 @@ int end_box(struct sandboxes *s, struct box *b, const char *op, struct trouble *
 		pthread_mutex_unlock(&s->lock);
 		return -1;
 	}
-	trail_note(s, op, &gate, b->id, NULL, (struct span){"", 0}, NULL);
+	trail_note(s, &(struct told){.op = op, .who = &gate, .id = b->id});
 	kept_remove(s, b);
 	table_remove(s, b);
 	return 0;
@@ -589,7 +590,7 @@ static int extend(struct call *c, int64_t lifetime_s)
 		return trouble_set(&c->trouble, c->a, CODE_above_profile,
 				   "lifetime: it may live %lld s in all, of which %lld are over",
 				   (long long)most, (long long)(now - b->created));
-	if (!trail_note(c->s, "sandbox.extend", &c->who, b->id, NULL, (struct span){"", 0}, NULL))
+	if (!trail_note(c->s, &(struct told){.op = "sandbox.extend", .who = &c->who, .id = b->id}))
 		return trouble_set(&c->trouble, c->a, CODE_no_log, "%s", code_text(CODE_no_log));
 	pthread_mutex_lock(&c->s->lock);
 	before = b->expires;

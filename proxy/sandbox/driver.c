@@ -268,10 +268,10 @@ static int make_exec(struct sandboxes *s, struct ask *ask, const struct box *b, 
 	return rc;
 }
 
-int driver_exec(struct sandboxes *s, const struct caller *who, const struct box *b,
-		const struct command *c, struct arena *a, struct run *run, struct trouble *t)
+int driver_exec(struct sandboxes *s, const struct box *b, const struct command *c, struct arena *a,
+		struct run *run, struct trouble *t)
 {
-	struct ask ask = {.who = who, .backend = b->backend, .method = "POST"};
+	struct ask ask = {.who = c->who, .backend = b->backend, .method = "POST"};
 	const char *id = "";
 	struct reply r;
 

@@ -155,7 +155,7 @@ int exec_begin(struct call *c, const struct command *cmd, int64_t output, bool f
 		run_unref(r);
 		return -1;
 	}
-	if (driver_exec(c->s, &c->who, c->box, cmd, c->a, r, &c->trouble) < 0) {
+	if (driver_exec(c->s, c->box, cmd, c->a, r, &c->trouble) < 0) {
 		table_drop_run(c->s, c->box, r);
 		run_unref(r);
 		return -1;
@@ -170,7 +170,7 @@ static int begin(struct call *c, const struct wanted_exec *w)
 	int64_t most = c->box->limits.output, output = w->output ? w->output : most;
 	struct jv own = box_env(c), env = without(c->a, &own, &w->env);
 	struct words *words = words_of(c, w, output);
-	struct command cmd = {.env = &env, .more_env = &w->env};
+	struct command cmd = {.who = &c->who, .env = &env, .more_env = &w->env};
 
 	if (output > most)
 		return trouble_set(&c->trouble, c->a, CODE_above_profile,

@@ -59,7 +59,7 @@ static int begin(struct call *c, const char *const *words, const char *path, int
 		 bool flows)
 {
 	const char *list[12];
-	struct command cmd = {.words = list};
+	struct command cmd = {.who = &c->who, .words = list};
 	size_t n = 0;
 
 	path = coded(c, path);

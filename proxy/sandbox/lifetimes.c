@@ -7,8 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_MS  60000
-#define RETRY_MS 15000 /* between two tries to end one */
+#define LOOK_MS   60000
+#define LOOKED_AT 10000 /* sandboxes, at the start */
+#define RETRY_MS  15000 /* between two tries to end one */
 
 static struct log_kind refused;
 
@@ -63,11 +64,11 @@ struct box *lifetimes_due(struct sandboxes *s, uint64_t now_ms, const char **ret
 /* What was there before this process: is it still? */
 static void look_back(struct sandboxes *s)
 {
-	struct box *list[256];
+	struct box *list[LOOKED_AT];
 	size_t n = 0;
 
 	pthread_mutex_lock(&s->lock);
-	for (struct box *b = s->boxes; b && n < sizeof(list) / sizeof(*list); b = b->next) {
+	for (struct box *b = s->boxes; b && n < LOOKED_AT; b = b->next) {
 		if (b->retry_ms == UINT64_MAX)
 			continue;
 		b->refs++;
@@ -78,8 +79,10 @@ static void look_back(struct sandboxes *s)
 		bool known = false;
 
 		if (!driver_exists(s, list[i], &known) && known) {
-			trail_note(s, "sandbox.gone", &list[i]->who, list[i]->id, NULL,
-				   (struct span){"", 0}, "it had ended without the gate");
+			trail_note(s, &(struct told){.op = "sandbox.gone",
+						     .who = &list[i]->who,
+						     .id = list[i]->id,
+						     .text = "it had ended without the gate"});
 			kept_remove(s, list[i]);
 			table_remove(s, list[i]);
 		}

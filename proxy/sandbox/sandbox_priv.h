@@ -337,11 +337,12 @@ bool driver_exists(struct sandboxes *s, const struct box *b, bool *ret_known);
 
 /* Begins `inside` with these words; the run has its connection. */
 struct command {
+	const struct caller *who;
 	const char *const *words;        /* behind the helper's own path; NULL at the end */
 	const struct jv *env, *more_env; /* arrays of "NAME=value", or NULL */
 };
-int driver_exec(struct sandboxes *s, const struct caller *who, const struct box *b,
-		const struct command *c, struct arena *a, struct run *r, struct trouble *t);
+int driver_exec(struct sandboxes *s, const struct box *b, const struct command *c, struct arena *a,
+		struct run *r, struct trouble *t);
 
 /* What a worker refused, in the form of this API; -1. */
 int driver_refused(const struct reply *r, struct arena *a, struct trouble *t);
@@ -354,9 +355,18 @@ struct note {
 	struct note *next;
 };
 
-/* On record, and on disk, when it returns true.  ids are made by it. */
-bool trail_note(struct sandboxes *s, const char *op, const struct caller *who, const char *id,
-		const struct trouble *why, struct span facts, const char *text);
+/* What is told; why: of a refusal, else NULL; facts, text: if there is anything to say. */
+struct told {
+	const char *op;
+	const struct caller *who;
+	const char *id; /* of the sandbox, or NULL */
+	const struct trouble *why;
+	struct span facts;
+	const char *text;
+};
+
+/* On record, and on disk, when it returns true.  Its id is made by it. */
+bool trail_note(struct sandboxes *s, const struct told *what);
 
 /* A refusal of this API; above a rate they are counted, and told with the next. */
 void trail_refusal(struct sandboxes *s, const char *op, const struct caller *who, const char *id,

@@ -25,20 +25,20 @@ static void fill(struct record *r, const char *op, const struct caller *who)
 	r->pid = who->pid;
 }
 
-bool trail_note(struct sandboxes *s, const char *op, const struct caller *who, const char *id,
-		const struct trouble *why, struct span facts, const char *text)
+bool trail_note(struct sandboxes *s, const struct told *what)
 {
 	struct trail *tr = &s->trail;
+	const struct trouble *why = what->why;
 	struct note n = {.done = false};
 	uint64_t one = 1;
 
-	fill(&n.record, op, who);
+	fill(&n.record, what->op, what->who);
 	n.record.object_kind = "sandbox";
-	n.record.object_name = id;
+	n.record.object_name = what->id;
 	n.record.verdict = why ? "deny" : "allow";
 	n.record.reason = why ? why->code : NULL;
-	n.record.text = why ? why->message : text;
-	n.record.facts = facts;
+	n.record.text = why ? why->message : what->text;
+	n.record.facts = what->facts;
 	pthread_mutex_lock(&tr->lock);
 	if (!tr->over) {
 		*tr->last = &n;
@@ -86,5 +86,5 @@ void trail_refusal(struct sandboxes *s, const char *op, const struct caller *who
 			 why->message, untold);
 		told.message = text;
 	}
-	trail_note(s, op, who, id, &told, (struct span){"", 0}, NULL);
+	trail_note(s, &(struct told){.op = op, .who = who, .id = id, .why = &told});
 }
