@@ -17,6 +17,8 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -37,18 +39,39 @@ struct init {
 	uint32_t last_id;
 };
 
+#define KILLS_MAX 5000 /* of a millisecond and a look each */
+
 static char order_room[BOX_MESSAGE_MAX];
 
 static void die(const struct init *in) __attribute__((noreturn));
 
+/*
+ * Whatever is an orphan becomes a child of this process, a subreaper, so that it has children as
+ * long as anything is left; a look at all processes alone would miss who was forked meanwhile.
+ */
+static void kill_below(void)
+{
+	const struct timespec moment = {0, 1000000};
+
+	for (int i = 0; i < KILLS_MAX; i++) {
+		pid_t pid;
+
+		do
+			pid = waitpid(-1, NULL, WNOHANG);
+		while (pid > 0);
+		if (pid < 0)
+			return; /* no child any more */
+		box_tree_signal(getpid(), SIGKILL, NULL, NULL);
+		nanosleep(&moment, NULL);
+	}
+	_exit(1); /* something hangs in the kernel */
+}
+
 /* Behind a pid namespace the kernel kills the rest. */
 static void die(const struct init *in)
 {
-	while (in->plan->head.mode == BOX_BARE) {
-		box_tree_signal(getpid(), SIGKILL, NULL, NULL);
-		if (waitpid(-1, NULL, 0) < 0 && errno == ECHILD)
-			break;
-	}
+	if (in->plan->head.mode == BOX_BARE)
+		kill_below();
 	_exit(0);
 }
 
@@ -75,6 +98,47 @@ static void close_others(const struct box_plan *p)
 	if (high > low + 1)
 		close_range(low + 1, high - 1, 0);
 	close_range(high + 1, ~0U, 0);
+}
+
+static void guard(const struct box_plan *p, pid_t init) __attribute__((noreturn));
+
+static void guard(const struct box_plan *p, pid_t init)
+{
+	const struct box_event started = {.kind = BOX_EVENT_STARTED, .id = (uint32_t)init};
+	bool alive = true;
+	sigset_t set;
+	int got;
+
+	send(p->events, &started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	while (alive) {
+		if (sigwait(&set, &got) != 0 || got == SIGTERM)
+			break;
+		for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
+			alive = alive && pid != init;
+	}
+	kill_below();
+	_exit(0);
+}
+
+void box_guard_run(const struct box_plan *p, const struct box_filters *f)
+{
+	struct err err;
+	pid_t pid;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	pid = fork();
+	if (pid == 0) {
+		box_die_with_launcher(p);
+		box_init_run(p, f);
+	}
+	close_others(p);
+	close(p->commands); /* the init's alone, or its end would not be seen */
+	if (pid < 0 || null_stdio(&err) < 0)
+		_exit(1);
+	guard(p, pid);
 }
 
 static int confine(const struct box_plan *p, struct err *err)

@@ -79,6 +79,8 @@ static void child_main(const struct box_plan *p)
 {
 	box_die_with_launcher(p);
 	prctl(PR_SET_NAME, "sallyp-box", 0, 0, 0);
+	if (p->head.mode == BOX_BARE)
+		box_guard_run(p, &launcher.filters);
 	box_init_run(p, &launcher.filters);
 }
 
@@ -102,7 +104,8 @@ static int start(const struct box_plan *p, struct err *err)
 		return err_sys(err, "make the namespaces of a box");
 	e.id = (uint32_t)pid;
 	*c = (struct child){.pid = (pid_t)pid, .events = p->events, .bare = bare};
-	send(c->events, &e, sizeof(e), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (!bare) /* else the guard says it, whose child it is */
+		send(c->events, &e, sizeof(e), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return 0;
 }
 
@@ -152,21 +155,26 @@ static void sleep_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-/* Whatever is a child of this process and no init was left by a bare box; reap() buries it. */
+/*
+ * Somebody has killed a guard and the init below it: what they left are children of this process
+ * now.  A look at all processes takes a while, and who forks meanwhile is not in it: a few looks
+ * without anybody are wanted.  reap() buries them.
+ */
 static void sweep(void)
 {
-	for (int i = 0; i < SWEEPS_MAX; i++) {
-		if (box_tree_signal(getpid(), SIGKILL, is_init, NULL) == 0)
-			return;
-		sleep_ms(10);
+	unsigned nobody = 0;
+
+	for (int i = 0; i < SWEEPS_MAX && nobody < 10; i++) {
+		nobody = box_tree_signal(getpid(), SIGKILL, is_init, NULL) ? 0 : nobody + 1;
+		sleep_ms(5);
 	}
 }
 
-static void end_child(struct child *c)
+static void end_child(struct child *c, int status)
 {
 	const struct box_event gone = {.kind = BOX_EVENT_GONE};
 
-	if (c->bare)
+	if (c->bare && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		sweep();
 	send(c->events, &gone, sizeof(gone), MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(c->events);
@@ -176,15 +184,16 @@ static void end_child(struct child *c)
 static void reap(void)
 {
 	struct signalfd_siginfo info;
+	int status;
 	pid_t pid;
 
 	while (read(launcher.signals, &info, sizeof(info)) > 0)
 		;
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct child *c = child_find(pid);
 
 		if (c)
-			end_child(c);
+			end_child(c, status);
 	}
 }
 
@@ -205,9 +214,10 @@ static size_t watch(struct pollfd *p, struct child **of)
 	return count;
 }
 
+/* Behind a pid namespace the kernel kills the rest; a guard does it. */
 static void kill_child(struct child *c)
 {
-	kill(c->pid, SIGKILL);
+	kill(c->pid, c->bare ? SIGTERM : SIGKILL);
 	c->killed = true;
 }
 
@@ -267,11 +277,16 @@ static void end_all(void)
 		if (launcher.children[i].pid)
 			kill_child(&launcher.children[i]);
 	for (int i = 0; i < SWEEPS_MAX; i++) {
-		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+		pid_t pid;
+
+		do
+			pid = waitpid(-1, NULL, WNOHANG);
+		while (pid > 0);
+		if (pid < 0)
 			return;
-		box_tree_signal(getpid(), SIGKILL, NULL, NULL);
 		sleep_ms(10);
 	}
+	box_tree_signal(getpid(), SIGKILL, NULL, NULL);
 }
 
 int box_launcher_main(int argc, char **argv)

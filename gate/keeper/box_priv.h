@@ -127,6 +127,13 @@ struct box_filters {
 };
 void box_init_run(const struct box_plan *p, const struct box_filters *f) __attribute__((noreturn));
 
+/*
+ * What a bare box has instead of a pid namespace: a parent of its init, out of reach for its
+ * commands where the kernel can do that, which kills what the init leaves.  Exits with 0 if nothing
+ * is left.
+ */
+void box_guard_run(const struct box_plan *p, const struct box_filters *f) __attribute__((noreturn));
+
 /* Of a bare one, too: it gets the time to kill what is below it. */
 void box_die_with_launcher(const struct box_plan *p);
 

@@ -72,11 +72,11 @@ static void others_stay(void **state)
 
 	(void)state;
 	fill(a);
-	kit_start(b, "setsid sleep 1000 &");
+	kit_wait(b, kit_start(b, "setsid sleep 1000 &"));
 	kit_end(a);
 	CHECK_INT("the other", 0, kit_shell(b, "true")->exit.code);
 	if (geteuid() == KIT_UID)
-		CHECK_INT("its init and the sleeper", 2, kit_strays());
+		CHECK_INT("its guard, its init and the sleeper", 3, kit_strays());
 	kit_end(b);
 	kit_no_strays("both");
 }
