@@ -198,7 +198,11 @@ static void check_known(struct findings *f, const char *path)
 {
 	char address[PATH_MAX + 8];
 	const struct conf_backend b = {
-		.name = "", .kind = "docker", .address = address, .socket = path};
+		.name = "",
+		.kind = strstr(path, "podman") ? "podman" : "docker",
+		.address = address,
+		.socket = path,
+	};
 
 	snprintf(address, sizeof(address), "unix://%s", path);
 	check_engine(f, &b, false);

@@ -133,6 +133,10 @@ int docker_stop(struct backend *be, struct backend_call *call, enum stop_part pa
 	if (part == STOP_NOW) {
 		*ret_op = OP_CONTAINER_KILL;
 		buf_puts(&ret->head, "/kill" HEAD_END "Content-Length: 0\r\n\r\n");
+	} else if (st->flavor->no_policy_changes) {
+		/* What is stopped in so many words does not come back by itself. */
+		*ret_op = OP_CONTAINER_STOP;
+		buf_puts(&ret->head, "/stop?t=0" HEAD_END "Content-Length: 0\r\n\r\n");
 	} else {
 		*ret_op = OP_CONTAINER_UPDATE;
 		buf_printf(&ret->head,

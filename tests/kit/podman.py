@@ -126,9 +126,24 @@ class Podman:
             else:
                 os.kill(pid, signal.SIGTERM)
                 proc.until("podman ends", 30, lambda: not proc.alive(pid), pause=0.05)
+        proc.until("nothing of this podman runs", 30, self._end_leftovers, pause=0.05)
         for mount in self._mounts():
             subprocess.run(["umount", "-l", mount], check=False, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end_leftovers(self):
+        """Monitors, and what cleans up behind them, outlive the service; true if there are none."""
+        mark, none = os.fsencode(self.folder) + b"/", True
+        for entry in os.listdir("/proc"):
+            try:
+                command = Path(f"/proc/{entry}/cmdline").read_bytes() if entry.isdigit() else b""
+            except OSError:
+                continue
+            if mark in command and int(entry) != os.getpid() and (b"conmon" in command or b"podman" in command
+                                                                  or b"runsc" in command or b"runc" in command):
+                none = False
+                proc.kill(int(entry))
+        return none
 
     def _pid_of_file(self):
         """The pid in the file, if that process is the service of this folder."""
