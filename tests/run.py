@@ -78,6 +78,8 @@ def suites(long):
                        "2"], 5400 if long else 900, FUZZ, quick=False,
               env={"FUZZ_BUILD": str(FUZZ)}, beside=True),
         Suite("e2e", [tests / "e2e/run"], 420, GCC, quick=False, env=gcc),
+        Suite("conformance", [tests / "conformance/run", "--ci", *([] if long else [
+            "--case", "docker-runc", "--case", "docker-runsc"])], 300, GCC, quick=False, env=gcc),
         Suite("clients", [tests / "clients/run"], 360, GCC, quick=False, env=gcc),
         # Its callers wait most of the time.
         Suite("soak", [tests / "soak/run", "--seconds", "1800" if long else "120", "--every",

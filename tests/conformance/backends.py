@@ -55,6 +55,9 @@ class Case:
         self.image, self.more, self.cgroups, self.alone, self.slow = image, more, cgroups, alone, slow
         self.api = self.box = self.place = None
 
+    def of_this_version(self):
+        return (proc.ROOT / "backends" / self.kind).is_dir()
+
     def profiles(self):
         isolation = f'isolation = {{ min = "{self.level}" }},\n\t\t' if self.level != "none" else ""
         text = PROFILE.format(name=self.name, isolation=isolation, image=f'"{self.image}"', more=self.more)
@@ -153,6 +156,8 @@ def there(case):
     """None, or why the case cannot run here."""
     if os.getuid() != 0:
         return "it needs root"
+    if not case.of_this_version():
+        return f"this version has no backend of kind {case.kind}"
     needed = {"docker": ["dockerd"], "podman": ["podman"], "podman-gvisor": ["podman", "runsc"], "keeper": []}[case.engine]
     missing = [name for name in needed + (["runsc"] if "runsc" in case.name else []) if not shutil.which(name)]
     return f"{', '.join(missing)} is not installed" if missing else None

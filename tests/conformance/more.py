@@ -19,7 +19,8 @@ CODE = 'echo "out $((6 * 7))"; echo 42 > /work/result.txt; echo err >&2; exit 3\
 ENGINE = {"io-uring": "the filter of these engines lets it through", "vsock": "likewise"}
 GVISOR = dict.fromkeys(("unshare-user", "unshare-mount", "clone-user", "io-uring", "seccomp", "kernel-log", "devices"),
                        "the kernel is gVisor's own, and what it gives reaches no further")
-OPEN = {"docker-runc": ENGINE, "docker-runsc": GVISOR, "podman-runc": ENGINE, "podman-runsc": GVISOR}
+PODMAN = {**ENGINE, **dict.fromkeys(("unshare-user", "clone-user", "keyctl"), "Podman's own filter lets it through")}
+OPEN = {"docker-runc": ENGINE, "docker-runsc": GVISOR, "podman-runc": PODMAN, "podman-runsc": GVISOR}
 
 
 def run(command, **more):
