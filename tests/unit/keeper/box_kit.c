@@ -13,6 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define FIRST_UID 2000000000 /* behind what anybody gives to users */
+
+uid_t kit_uid;
 int kit_launcher = -1;
 pid_t kit_launcher_pid;
 const char *kit_probe;
@@ -46,7 +49,7 @@ static void make_cgroups(void)
 			 v1[i].name, (int)getpid());
 		if (mkdir(name, 0755) < 0)
 			continue;
-		assert_int_equal(chown(name, KIT_UID, KIT_UID), 0);
+		assert_int_equal(chown(name, kit_uid, kit_uid), 0);
 		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		cgroups[cgroup_count++] = (struct box_cgroup){v1[i].controller, fd};
 	}
@@ -92,11 +95,12 @@ int kit_main(int argc, char **argv, int (*tests)(void))
 	cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
 	if (geteuid() != 0)
 		return run(tests);
+	kit_uid = FIRST_UID + (uid_t)getpid();
 	make_cgroups();
 	pid = fork();
 	if (pid == 0) {
-		if (setgroups(0, NULL) < 0 || setresgid(KIT_UID, KIT_UID, KIT_UID) < 0 ||
-		    setresuid(KIT_UID, KIT_UID, KIT_UID) < 0)
+		if (setgroups(0, NULL) < 0 || setresgid(kit_uid, kit_uid, kit_uid) < 0 ||
+		    setresuid(kit_uid, kit_uid, kit_uid) < 0)
 			_exit(2);
 		exit(run(tests));
 	}
@@ -271,7 +275,7 @@ void kit_no_strays(const char *label)
 	uint64_t until = clock_boot_ms() + KIT_WAIT;
 	unsigned nobody = 0;
 
-	while (geteuid() == KIT_UID && nobody < 5) { /* else there are others' */
+	while (geteuid() == kit_uid && nobody < 5) { /* else there are others' */
 		nobody = kit_strays() ? 0 : nobody + 1;
 		if (clock_boot_ms() > until)
 			fail_msg("%s: %u processes are left", label, kit_strays());

@@ -7,17 +7,17 @@
 
 #include <stdbool.h>
 
-#define KIT_UID    61234 /* nobody else's on this machine */
 #define KIT_WAIT   60000 /* ms: for what comes at once, on a busy machine */
 #define KIT_BINDS  8
 #define KIT_OUTPUT 65536
 
 /*
- * Runs the tests as KIT_UID if this is root, with cgroup folders that it may use; else as who runs
+ * Runs the tests as kit_uid if this is root, with cgroup folders that it may use; else as who runs
  * it, without.  The program also is its own launcher.  Returns what main() shall.
  */
 int kit_main(int argc, char **argv, int (*tests)(void));
 
+extern uid_t kit_uid;    /* of this run alone, since tests run beside each other; 0: not as root */
 extern int kit_launcher; /* started before the first test */
 extern pid_t kit_launcher_pid;
 extern const char *kit_probe; /* the path of the probe program, or NULL */

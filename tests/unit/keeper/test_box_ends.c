@@ -36,7 +36,7 @@ static void fill(struct box *b)
 		kit_start(b, escapes[i]);
 	/* All have begun: there is something to be killed. */
 	for (uint64_t until = clock_boot_ms() + KIT_WAIT; kit_strays() < 12;) {
-		if (geteuid() != KIT_UID)
+		if (geteuid() != kit_uid)
 			break;
 		assert_true(clock_boot_ms() < until);
 		usleep(5000);
@@ -49,7 +49,7 @@ static void end_leaves_nothing(enum box_mode mode)
 
 	fill(b);
 	kit_end(b);
-	if (geteuid() == KIT_UID)
+	if (geteuid() == kit_uid)
 		CHECK_INT("when it has returned", 0, kit_strays());
 }
 
@@ -75,7 +75,7 @@ static void others_stay(void **state)
 	kit_wait(b, kit_start(b, "setsid sleep 1000 &"));
 	kit_end(a);
 	CHECK_INT("the other", 0, kit_shell(b, "true")->exit.code);
-	if (geteuid() == KIT_UID)
+	if (geteuid() == kit_uid)
 		CHECK_INT("its guard, its init and the sleeper", 3, kit_strays());
 	kit_end(b);
 	kit_no_strays("both");
@@ -179,9 +179,9 @@ static void launcher_dies(void **state)
 	kill(launcher, SIGKILL);
 	/* The keeper, and the launcher that it has not waited for. */
 	for (uint64_t until = clock_boot_ms() + KIT_WAIT;
-	     geteuid() == KIT_UID && kit_strays() > 2 && clock_boot_ms() < until;)
+	     geteuid() == kit_uid && kit_strays() > 2 && clock_boot_ms() < until;)
 		usleep(5000);
-	if (geteuid() == KIT_UID)
+	if (geteuid() == kit_uid)
 		CHECK_INT("the launcher is dead", 2, kit_strays());
 	kill(keeper, SIGKILL);
 	waitpid(keeper, NULL, 0);
@@ -277,7 +277,7 @@ static void many_at_once(void **state)
 	(void)state;
 	in_threads(parts, start_part);
 	started = clock_boot_ms();
-	if (geteuid() == KIT_UID)
+	if (geteuid() == kit_uid)
 		CHECK_INT("all run", 1, kit_strays() >= BOXES * 2);
 	in_threads(parts, end_part);
 	print_message("%d boxes: started in %llu ms, ended in %llu ms\n", BOXES,
