@@ -21,6 +21,13 @@ static void wrong_settings_do_not_load(void **state)
 		{"[5] = 1", "a setting is named by a string"},
 
 		/* not yet */
+		{"sandbox = 5", "sandbox: { image = "},
+		{"sandbox = { lifetimes = 1 }", "sandbox: \"lifetimes\" is not known here"},
+		{"sandbox = { lifetime = \"30\" }", "lifetime: a time like"},
+		{"sandbox = { lifetime = 0 }", "lifetime: a time like"},
+		{"sandbox = { disk = \"much\" }", "disk: a size like"},
+		{"sandbox = { per_call = 1 }", "per_call: true or false is expected"},
+		{"sandbox = { image = \"\" }", "image: an image is expected"},
 		{"quota = 5",
 		 "test.lua:3: profile \"p\": quota: { containers = 5, memory = \"6GiB\" } "
 		 "is expected, not an integer"},
