@@ -182,7 +182,7 @@ void docker_translate(struct backend_call *call)
 	const struct docker_flavor *f = docker_state(call)->flavor;
 
 	for (size_t i = 0; f->translate && i < call->lookup_count; i++)
-		if (call->lookups[i].answered && call->lookups[i].status == 200)
+		if (call->lookups[i].answered && call->lookups[i].status)
 			f->translate(call, &call->lookups[i]);
 }
 

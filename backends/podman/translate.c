@@ -456,6 +456,12 @@ void podman_translate(struct backend_call *call, struct lookup *answer)
 
 	if (doc->kind != JV_OBJECT)
 		return;
+	/* Of one that is just being removed Podman says so with status 500. */
+	if (answer->status >= 500 && strcmp(answer->table, "containers") == 0 &&
+	    strcmp(jv_str(doc, "cause", ""), "no such container") == 0)
+		answer->status = 404;
+	if (answer->status != 200)
+		return;
 	if (strcmp(answer->table, "info") == 0)
 		read_service(call->arena, !call->sees_processes && !call->offline, doc);
 	else if (strcmp(answer->table, "containers") == 0)
