@@ -38,6 +38,16 @@ struct printing {
 	uint64_t count;
 };
 
+/* Where there is a status, that column has no room for the text. */
+static const char *object_of(const struct fields *f, bool has_status)
+{
+	if (*f->object)
+		return f->object;
+	if (*f->path)
+		return f->path;
+	return has_status ? f->text : "";
+}
+
 /* What stands in the column of a hit; room is for texts that are put together. */
 static const char *cell(const struct log_hit *hit, int column, char room[64])
 {
@@ -52,9 +62,7 @@ static const char *cell(const struct log_hit *hit, int column, char room[64])
 	case OPERATION:
 		return *f->op ? f->op : f->type_name;
 	case OBJECT:
-		if (*f->object || *f->path)
-			return *f->object ? f->object : f->path;
-		return o->http || *o->status ? f->text : ""; /* else it stands there */
+		return object_of(f, o->http || *o->status);
 	case VERDICT:
 		return f->verdict;
 	case REASON:
