@@ -91,7 +91,7 @@ int kit_main(int argc, char **argv, int (*tests)(void))
 
 	if (argc > 1 && strcmp(argv[1], BOX_LAUNCH_VERB) == 0)
 		return box_launcher_main(argc - 2, argv + 2);
-	kit_probe = argc > 1 ? argv[1] : NULL;
+	kit_probe = argc > 1 ? realpath(argv[1], NULL) : NULL; /* boxes begin elsewhere */
 	cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
 	if (geteuid() != 0)
 		return run(tests);
