@@ -7,6 +7,7 @@
 #include "backends/backend.h"
 
 extern const struct backend_ops backend_docker;
+extern const struct backend_ops backend_local;
 extern const struct backend_ops backend_podman;
 
 #endif

@@ -5,6 +5,7 @@
 
 static const struct backend_ops *const all[] = {
 	&backend_docker,
+	&backend_local,
 	&backend_podman,
 	NULL,
 };

@@ -19,9 +19,10 @@
 #define TYPE_STRINGS "string[]"
 #define TYPE_BOOL    "boolean"
 #define TYPE_ISOLATION                                                                             \
-	"{ min?: \"process\"|\"kernel\"|\"vm\", runtimes?: string[], attested?: boolean }"
+	"{ min?: \"none\"|\"process\"|\"kernel\"|\"vm\", runtimes?: string[], attested?: boolean }"
 #define TYPE_MOUNTS "{ [1]: string, [2]: \"ro\"|\"rw\" }[]"
 #define TYPE_EGRESS "string[]"
+#define TYPE_HOST_TOOLS "\"none\"|\"confined\"|\"bare\""
 #define TYPE_USERS  "\"nonroot\"|\"any\""
 #define TYPE_LIMITS                                                                                \
 	"{ memory?: string|integer, cpus?: number, pids?: integer, container_pids?: integer, "     \

@@ -130,13 +130,15 @@ static void raise_descriptors(void)
 
 /* An engine may come later, so this is no reason not to start; a mistyped address looks the same.
  */
-static void say_absent_engines(const struct proxy_conf *p)
+static void say_absent_engines(const struct config *c)
 {
+	const struct proxy_conf *p = &c->proxy;
+
 	for (size_t i = 0; i < p->backend_count; i++) {
 		const struct conf_backend *b = &p->backends[i];
 		struct stat st;
 
-		if (b->tcp)
+		if (b->tcp || (c->keeper.wanted && c->keeper.backend == i))
 			continue;
 		if (stat(b->socket, &st) < 0 || access(b->socket, W_OK) < 0)
 			log_line("backend \"%s\": %s: %s; requests that need it are refused",
@@ -235,7 +237,7 @@ static int serve(struct serve *s, struct err *err)
 	serve_engine_groups(s);
 	if (serve_look_up(s, err) < 0)
 		return -1;
-	say_absent_engines(&c->proxy);
+	say_absent_engines(c);
 	raise_descriptors();
 	s->rates = rates_create(err);
 	s->suppressed = suppressed_create(err);
@@ -257,10 +259,14 @@ static int serve(struct serve *s, struct err *err)
 		rc = serve_open_admin(s, err);
 	if (rc == 0)
 		rc = serve_open_sandboxes(s, err);
+	if (rc == 0)
+		rc = serve_open_keeper(s, err);
 	if (rc == 0) {
 		conf.sandbox_listeners = s->sandbox_listeners;
 		conf.sandbox_listener_count = s->sandbox_listener_count;
 		conf.sandbox_state = s->sandbox_state;
+		conf.keeper = s->keeper_fds;
+		conf.keeper_count = s->keeper_fd_count;
 		conf.listeners = s->listeners;
 		conf.status = s->status;
 		conf.state = s->state;
@@ -269,6 +275,7 @@ static int serve(struct serve *s, struct err *err)
 		conf.hung_ms = c->auditor.hung_ms;
 		rc = supervisor_run(&conf, err);
 	}
+	serve_close_keeper(s);
 	serve_close_sandboxes(s);
 	serve_close_admin(s);
 	serve_close_sockets(s);

@@ -299,6 +299,11 @@ static const struct {
 };
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == KIND_COUNT, "a check each");
 
+bool config_fits(enum config_kind kind, const struct jv *v)
+{
+	return kinds[kind].fits(v);
+}
+
 const char *config_kind_text(enum config_kind kind)
 {
 	return kinds[kind].text;

@@ -30,7 +30,18 @@ struct config_engine { /* the group that may open an engine's socket */
 };
 
 struct config_users { /* names */
-	const char *worker, *auditor, *resolver, *admin, *sandbox;
+	const char *worker, *auditor, *resolver, *admin, *sandbox, *keeper;
+};
+
+/* The one backend of kind "local", whose service is a process of the gate: gate/keeper. */
+struct config_keeper {
+	bool wanted;
+	size_t backend; /* index */
+	const char *state, *path;
+	const char *const *read_only; /* NULL at the end */
+	bool bare;
+	unsigned sandboxes, execs, connections, pids;
+	uint64_t memory, scratch, file, output;
 };
 
 struct config_members { /* a role of the admin socket */
@@ -61,6 +72,7 @@ struct config {
 	struct auditor_conf auditor;
 	struct config_users users;
 	struct config_admin admin;
+	struct config_keeper keeper;
 	bool alarms_syslog;            /* alarms go to the system's log, at once */
 	const struct sink_conf *sinks; /* for `audit ship`; the auditor looks how far each is */
 	size_t sink_count;

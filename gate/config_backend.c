@@ -147,7 +147,8 @@ int config_build_backends(const struct jv *entries, struct arena *a, struct conf
 	if (!list || !engines)
 		return no_memory(ret, err);
 	for (; config_entry_at(entries, ret->path, "backend", count, &e); count++) {
-		if (build_one(entries, &e, a, ret, &list[count], err) < 0)
+		if (build_one(entries, &e, a, ret, &list[count], err) < 0 ||
+		    config_build_keeper(&e, a, ret, count, err) < 0)
 			return -1;
 		group = jv_get(e.value, "group");
 		if (group)

@@ -66,6 +66,14 @@ void config_defaults(struct config *ret)
 					.pids = 128},
 			  .generation = ""},
 		.witness_every_s = 3600,
+		.keeper = {.sandboxes = 32,
+			   .execs = 256,
+			   .connections = 256,
+			   .pids = 256,
+			   .memory = (uint64_t)512 << 20,
+			   .scratch = 64 << 20,
+			   .file = (uint64_t)1 << 30,
+			   .output = 1 << 20},
 		.admin = {.listeners = 128, .lifetime_s = 30 * 24 * 3600},
 		.auditor = {.segment_bytes = 64 << 20,
 			    .sinks_late_ms = 600000,
@@ -190,6 +198,7 @@ const struct config_users config_default_users = {
 	.resolver = "sallyport-resolve",
 	.admin = "sallyport-admin",
 	.sandbox = "sallyport-sandbox",
+	.keeper = "sallyport-keeper",
 };
 
 static int build_own(struct building *b, struct err *err)
@@ -220,6 +229,7 @@ static int build_users(struct building *b, struct err *err)
 		.resolver = jv_str(e.value, "resolver", config_default_users.resolver),
 		.admin = jv_str(e.value, "admin", config_default_users.admin),
 		.sandbox = jv_str(e.value, "sandbox", config_default_users.sandbox),
+		.keeper = jv_str(e.value, "keeper", config_default_users.keeper),
 	};
 	return 0;
 }

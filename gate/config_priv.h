@@ -58,6 +58,7 @@ struct config_row {
 
 const struct config_word *config_word_at(size_t i); /* NULL behind the last */
 const struct config_row *config_row_at(size_t i);
+bool config_fits(enum config_kind kind, const struct jv *v);
 const char *config_kind_text(enum config_kind kind); /* "an absolute path" */
 
 /* The defaults of all numbers. */
@@ -106,6 +107,12 @@ int config_add_file(struct config *c, struct arena *a, const char *path, struct 
 
 int config_build_backends(const struct jv *entries, struct arena *a, struct config *ret,
 			  struct err *err);
+
+/* --- config_keeper.c --- */
+
+/* What entry e, backend number `backend`, says of the keeper, which may be nothing. */
+int config_build_keeper(const struct config_entry *e, struct arena *a, struct config *c,
+			size_t backend, struct err *err);
 
 /* network { plaintext = true }, and plaintext = true in the entry. */
 bool config_plaintext(const struct jv *entries, const struct config_entry *e);

@@ -108,6 +108,8 @@ void doctor_host(struct findings *f)
 	check_user(f, u->admin, "admin process");
 	if (f->config && config_has_sandboxes(f->config))
 		check_user(f, u->sandbox, "sandbox process");
+	if (f->config && f->config->keeper.wanted)
+		check_user(f, u->keeper, "keeper");
 	if (strcmp(u->worker, u->auditor) == 0)
 		finding_add(f, FINDING_WEAK, "A worker that was taken over could alter the log.",
 			    "Name two users under 'users'.",

@@ -29,8 +29,8 @@ static const struct row rows[] = {
 };
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-static const char *const role_names[] = {"supervisor", "worker",  "auditor", "resolver",
-					 "reader",     "watcher", "admin",   "sandbox"};
+static const char *const role_names[] = {"supervisor", "worker", "auditor", "resolver", "reader",
+					 "watcher",    "admin",  "sandbox", "keeper"};
 _Static_assert(sizeof(role_names) / sizeof(*role_names) == ROLE_COUNT, "a name each");
 
 const char *role_name(enum role role)

@@ -33,6 +33,7 @@ enum role {
 	ROLE_WATCHER,        /* follows what engines do besides */
 	ROLE_ADMIN,          /* serves the admin socket */
 	ROLE_SANDBOX,        /* serves the sandbox API */
+	ROLE_KEEPER,         /* keeps local sandboxes: gate/keeper */
 	ROLE_COUNT
 };
 

@@ -87,6 +87,9 @@ static size_t kept(const struct supervisor *s, enum role role, int *ret)
 		for (size_t i = 0; i < c->sandbox_listener_count; i++)
 			ret[count++] = c->sandbox_listeners[i];
 	}
+	if (role == ROLE_KEEPER)
+		for (size_t i = 0; i < c->keeper_count; i++)
+			ret[count++] = c->keeper[i];
 	if (role != ROLE_WORKER)
 		return count;
 	for (size_t i = 0; i < c->listener_count; i++)
@@ -103,7 +106,8 @@ static void child_main(struct supervisor *s, const struct process *p, int contro
 static void child_main(struct supervisor *s, const struct process *p, int control)
 {
 	enum role role = p->role;
-	int *keep = calloc(s->conf->listener_count + RUNTIME_MAX + 2, sizeof(*keep));
+	int *keep = calloc(s->conf->listener_count + RUNTIME_MAX + s->conf->keeper_count + 2,
+			   sizeof(*keep));
 	char name[16]; /* all that the kernel keeps */
 	size_t count;
 

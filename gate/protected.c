@@ -129,6 +129,8 @@ const char *const *protected_paths(const struct config *c, struct arena *a)
 		add(&l, c->admin.sockets);
 	if (*c->admin.state)
 		add(&l, c->admin.state);
+	if (c->keeper.wanted)
+		add(&l, c->keeper.state);
 	if (c->updates && *c->updates)
 		add(&l, c->updates);
 	if (c->ledger && *c->ledger)

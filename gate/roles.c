@@ -212,6 +212,15 @@ static int run_sandbox(const struct serve *s, int control, struct err *err)
 	return status;
 }
 
+static int run_keeper(const struct serve *s, int control, struct err *err)
+{
+	bundle_unmap(&s->loaded->bundle);
+	keep_table(NULL);
+	if (begin(s, ROLE_KEEPER, err) < 0)
+		return -1;
+	return keeper_run(&s->keeper, control, err);
+}
+
 /* A reload: reads what the supervisor read at its start, in the same way. */
 static int run_reader(const struct serve *s, int control, struct err *err)
 {
@@ -256,6 +265,9 @@ int serve_role(struct serve *s, enum role role, int control)
 		break;
 	case ROLE_SANDBOX:
 		status = run_sandbox(s, control, &err);
+		break;
+	case ROLE_KEEPER:
+		status = run_keeper(s, control, &err);
 		break;
 	case ROLE_SUPERVISOR:
 	case ROLE_COUNT:

@@ -119,6 +119,8 @@ int serve_users(struct serve *s, struct err *err)
 	if (config_has_sandboxes(&s->loaded->config) &&
 	    find_user(u->sandbox, &s->ids[ROLE_SANDBOX], err) < 0)
 		return -1;
+	if (s->loaded->config.keeper.wanted && find_user(u->keeper, &s->ids[ROLE_KEEPER], err) < 0)
+		return -1;
 	s->ids[ROLE_WATCHER] = s->ids[ROLE_WORKER]; /* has the same rights: the engines' sockets */
 	if (s->ids[ROLE_WORKER].uid == s->ids[ROLE_AUDITOR].uid)
 		log_line("worker and auditor are the same user: a worker can alter the log");
@@ -249,6 +251,11 @@ static bool engine_group(const struct config *c, size_t i, gid_t *ret)
 	return true;
 }
 
+static bool is_keepers(const struct config *c, size_t i)
+{
+	return c->keeper.wanted && c->keeper.backend == i;
+}
+
 static void add_group(struct confine_ids *ids, gid_t gid)
 {
 	for (size_t i = 0; i < ids->group_count; i++)
@@ -269,7 +276,9 @@ bool serve_engine_groups(struct serve *s)
 		return false;
 	want.group_count = 0;
 	for (size_t i = 0; i < c->proxy.backend_count; i++)
-		if (engine_group(c, i, &gid))
+		if (is_keepers(c, i)) /* made by the gate, for the group that they have */
+			continue;
+		else if (engine_group(c, i, &gid))
 			add_group(&want, gid);
 		else if (!c->proxy.backends[i].tcp)
 			missing = true;
@@ -281,7 +290,7 @@ bool serve_engine_groups(struct serve *s)
 		return false;
 	*now = s->ids[ROLE_WATCHER] = want;
 	for (size_t i = 0; i < c->proxy.backend_count; i++)
-		if (engine_group(c, i, &gid) && gid == 0)
+		if (!is_keepers(c, i) && engine_group(c, i, &gid) && gid == 0)
 			log_line("%s belongs to the group root, so workers get that group; give "
 				 "the socket a group of its own",
 				 c->proxy.backends[i].socket);

@@ -6,6 +6,7 @@
 
 #include "gate/admin.h"
 #include "gate/bundle.h"
+#include "gate/keeper/keeper.h"
 #include "gate/privs.h"
 #include "gate/self.h"
 
@@ -56,15 +57,18 @@ struct serve {
 	struct admin_sockets *sockets;      /* listeners made at run time */
 	bool accept_damage;                 /* of the log */
 	struct audit_state *audit_state;
-	struct engines *engines;          /* likewise */
-	struct metrics *metrics;          /* likewise */
-	struct rates *rates;              /* shared by all workers, of every generation */
-	struct suppressed *suppressed;    /* likewise */
-	struct quotas *quotas;            /* shared by all workers, likewise */
-	struct updates *updates;          /* likewise */
-	struct approvals *approvals;      /* of workers and the process behind the admin socket */
-	struct emergency *emergency;      /* likewise, written by the admin process */
-	struct watched *watched;          /* ... and by watchers */
+	struct engines *engines;        /* likewise */
+	struct metrics *metrics;        /* likewise */
+	struct rates *rates;            /* shared by all workers, of every generation */
+	struct suppressed *suppressed;  /* likewise */
+	struct quotas *quotas;          /* shared by all workers, likewise */
+	struct updates *updates;        /* likewise */
+	struct approvals *approvals;    /* of workers and the process behind the admin socket */
+	struct emergency *emergency;    /* likewise, written by the admin process */
+	struct watched *watched;        /* ... and by watchers */
+	struct keeper_conf keeper;      /* if the configuration wants one */
+	int keeper_fds[KEEPER_FDS_MAX]; /* all that it names */
+	size_t keeper_fd_count;
 	char self[SELF_ID_MAX + 1];       /* the container that it runs in, or "" */
 	struct dial_addresses *addresses; /* one a backend; of those at tcp:// */
 };
@@ -93,6 +97,13 @@ bool serve_expired(void *arg, struct runtime_row *ret);
 uint64_t serve_due(void *arg);
 const struct runtime_listener *serve_runtime(void *arg, size_t i);
 void serve_status_more(void *arg, struct arena *a, struct jv *tree);
+
+/*
+ * What the keeper gets of somebody who is root: its socket, its folder, control groups, and the
+ * process that starts what runs in sandboxes. Before the supervisor is confined.
+ */
+int serve_open_keeper(struct serve *s, struct err *err);
+void serve_close_keeper(struct serve *s);
 
 int serve_open_sockets(struct serve *s, struct err *err);
 void serve_close_sockets(struct serve *s);

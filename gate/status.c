@@ -178,6 +178,8 @@ static struct jv status_tree(const struct supervisor *s, struct arena *a)
 		add_process(a, list, &s->admin);
 	if (s->conf->sandbox_listener_count)
 		add_process(a, list, &s->sandbox);
+	if (s->conf->keeper_count)
+		add_process(a, list, &s->keeper);
 	for (size_t i = 0; i < s->conf->workers; i++)
 		add_process(a, list, &s->workers[i]);
 	for (size_t i = 0; i < s->conf->workers; i++)

@@ -24,11 +24,11 @@
 #define LOOK_MS   2000  /* between two looks at conf->stale() */
 
 /*
- * Processes by place: auditor, resolver, reader, admin, sandbox; then the watcher and the
+ * Processes by place: auditor, resolver, reader, admin, sandbox, keeper; then the watcher and the
  * workers, who are their clients: serving, coming, leaving.
  */
-#define FIRST_CLIENT 5
-#define FIRST_WORKER 6
+#define FIRST_CLIENT 6
+#define FIRST_WORKER 7
 
 static size_t leaving_places(const struct supervisor *s)
 {
@@ -43,7 +43,8 @@ static size_t places(const struct supervisor *s)
 static struct process *place(struct supervisor *s, size_t i)
 {
 	struct process *const single[FIRST_WORKER] = {&s->auditor, &s->resolver, &s->reader,
-						      &s->admin,   &s->sandbox,  &s->watcher};
+						      &s->keeper,  &s->admin,    &s->sandbox,
+						      &s->watcher};
 
 	if (i < FIRST_WORKER)
 		return single[i];
@@ -75,7 +76,8 @@ bool supervisor_ready(const struct supervisor *s)
 			return false;
 	return s->auditor.ready && s->resolver.ready && s->watcher.ready &&
 	       (s->admin.ready || s->conf->status < 0) &&
-	       (s->sandbox.ready || !s->conf->sandbox_listener_count);
+	       (s->sandbox.ready || !s->conf->sandbox_listener_count) &&
+	       (s->keeper.ready || !s->conf->keeper_count);
 }
 
 struct process *supervisor_worker_at(struct supervisor *s, size_t i)
@@ -108,14 +110,14 @@ static bool clients_gone(struct supervisor *s)
 static bool all_gone(struct supervisor *s)
 {
 	return !s->auditor.pid && !s->resolver.pid && !s->reader.pid && !s->admin.pid &&
-	       !s->sandbox.pid && clients_gone(s);
+	       !s->sandbox.pid && !s->keeper.pid && clients_gone(s);
 }
 
 /* --- starting and connecting --- */
 
 static void connect_new(struct supervisor *s, struct process *p)
 {
-	if (p->role == ROLE_READER)
+	if (p->role == ROLE_READER || p->role == ROLE_KEEPER)
 		return;
 	if (p->role == ROLE_ADMIN || p->role == ROLE_SANDBOX) {
 		process_connect(&s->auditor, p);
@@ -142,6 +144,8 @@ static bool is_wanted(const struct supervisor *s, const struct process *p)
 {
 	if (p == &s->reader)
 		return s->reload.phase == RELOAD_READING;
+	if (p == &s->keeper && !s->conf->keeper_count)
+		return false;
 	if (p == &s->admin)
 		return s->conf->status >= 0 && s->stopping == STOPPING_NOT;
 	if (p == &s->sandbox)
@@ -256,7 +260,8 @@ static void go_on_stopping(struct supervisor *s)
 		s->stop_deadline_ms = now + CLOSE_MS;
 		process_cut(s, &s->resolver);
 		process_cut(s, &s->auditor);
-		s->auditor.leaving = s->resolver.leaving = true;
+		process_cut(s, &s->keeper);
+		s->auditor.leaving = s->resolver.leaving = s->keeper.leaving = true;
 	} else if (s->stopping && now >= s->stop_deadline_ms) {
 		kill_all(s, "did not end in time");
 		s->stop_deadline_ms = now + CLOSE_MS;
@@ -612,6 +617,7 @@ static int open_places(struct supervisor *s, struct err *err)
 	s->watcher.role = ROLE_WATCHER;
 	s->admin.role = ROLE_ADMIN;
 	s->sandbox.role = ROLE_SANDBOX;
+	s->keeper.role = ROLE_KEEPER;
 	snprintf(s->generation, sizeof(s->generation), "%s", s->conf->generation);
 	reload_open(s);
 	return 0;

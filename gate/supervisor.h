@@ -13,6 +13,7 @@
  *	                    what was begun (workers only); 'n': so already, and other rules
  *	                    follow (proxy/worker.h); 's': finish soon and end
  *	admin               'a' and a descriptor; 'k', 'x', 'e': see gate/admin.h
+ *	keeper              nothing
  *
  *	sandboxes           'a' and a descriptor; 'c' and one: a connection to a worker
  *	worker              'c' and a descriptor: a connection of that process
@@ -21,7 +22,7 @@
  * that connection though the other process lives (the admin process 'a'); the admin process
  * says 'q' and a word (gate/admin.h); the process behind the sandbox API says 'c' for each
  * connection to a worker that it wants.  End of file: the supervisor is gone, or
- * (auditor, resolver) it is time to end.
+ * (auditor, resolver, keeper) it is time to end.
  *
  * SIGHUP reloads (reload.c): a ROLE_READER process reads the configuration anew and
  * says 'b' with the descriptor of a bundle, or 'e' and, up to its end, why not.  Workers
@@ -118,7 +119,9 @@ struct supervisor_conf {
 	const int *sandbox_listeners; /* which of listeners the sandbox process keeps, and no
 					 worker; none: there is no such process */
 	size_t sandbox_listener_count;
-	int sandbox_state; /* a folder that it keeps as well */
+	int sandbox_state;      /* a folder that it keeps as well */
+	const int *keeper;      /* descriptors that the keeper keeps */
+	size_t keeper_count;    /* 0: there is no keeper */
 	const char *generation; /* for the status; next() gives the later ones */
 	const char *config;     /* for the status: path of the configuration */
 };

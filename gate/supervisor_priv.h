@@ -71,7 +71,7 @@ enum stopping {
 
 struct supervisor {
 	const struct supervisor_conf *conf;
-	struct process auditor, resolver, reader, watcher, admin, sandbox;
+	struct process auditor, resolver, reader, watcher, admin, sandbox, keeper;
 	struct process *workers; /* conf->workers of them */
 	struct process *coming;  /* of the next generation; as many */
 	struct process *leaving; /* replaced workers that still finish; GENERATIONS_MAX times */

@@ -67,7 +67,8 @@ static bool is_id(struct span s)
 /* One part of a path; false: it is not named like a container. */
 static bool id_of(struct span part, struct span *ret)
 {
-	static const char *const makers[] = {"docker-", "libpod-", "cri-containerd-", "crio-"};
+	static const char *const makers[] = {"docker-", "libpod-", "cri-containerd-", "crio-",
+					     "box-"};
 	static const char colons[] = ":cri-containerd:"; /* slice:cri-containerd:ID */
 	const char *at = part.len ? memmem(part.at, part.len, colons, sizeof(colons) - 1) : NULL;
 

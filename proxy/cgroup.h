@@ -29,7 +29,8 @@ struct cgroup_ids {
 	size_t count;
 };
 
-/* Names as docker, podman, containerd and CRI-O give them, under systemd and without. */
+/* Names as docker, podman, containerd and CRI-O give them, under systemd and without; and the
+ * gate's own keeper. */
 enum cgroup_place cgroup_containers(struct span text, struct cgroup_ids *ret);
 
 /*

@@ -134,6 +134,13 @@ static int check_users(struct checking *c, const struct jv *v)
 	return check_word(c, known, "\"nonroot\" or \"any\"", v);
 }
 
+const char *const host_tools_words[] = {"none", "confined", "bare", NULL};
+
+static int check_host_tools(struct checking *c, const struct jv *v)
+{
+	return check_word(c, host_tools_words, "\"confined\", \"bare\" or \"none\"", v);
+}
+
 static int check_visibility(struct checking *c, const struct jv *v)
 {
 	struct reach reach;
@@ -203,7 +210,7 @@ static int unknown_member(struct checking *c, const char *known, const struct jv
 
 static int check_isolation(struct checking *c, struct jv *v)
 {
-	static const char *const levels[] = {"process", "kernel", "vm", NULL};
+	static const char *const levels[] = {"none", "process", "kernel", "vm", NULL};
 	struct jv *runtimes;
 
 	tree_expect_object(v);
@@ -215,7 +222,7 @@ static int check_isolation(struct checking *c, struct jv *v)
 		return err_set(c->err, ERR_CONFIG, "attested: true or false is expected");
 	if (!jv_get(v, "min"))
 		jv_set(c->arena, v, "min", jv_string("process"));
-	if (check_word(c, levels, "\"process\", \"kernel\" or \"vm\"", jv_get(v, "min")) < 0)
+	if (check_word(c, levels, "\"none\", \"process\", \"kernel\" or \"vm\"", jv_get(v, "min")) < 0)
 		return err_wrap(c->err, "min");
 	if (!jv_get(v, "runtimes"))
 		jv_set(c->arena, v, "runtimes", jv_array());
@@ -541,6 +548,8 @@ static int check_value(struct checking *c, const struct setting *s, struct jv *v
 		return check_egress(c, v);
 	case KIND_USERS:
 		return check_users(c, v);
+	case KIND_HOST_TOOLS:
+		return check_host_tools(c, v);
 	case KIND_LIMITS:
 		return check_limits(c, v);
 	case KIND_OPERATIONS:

@@ -44,6 +44,8 @@ static struct jv default_of(const struct setting *s, struct arena *a)
 		return isolation;
 	case KIND_USERS:
 		return jv_string("nonroot");
+	case KIND_HOST_TOOLS:
+		return jv_string("none");
 	case KIND_LIMITS:
 	case KIND_MODES:
 	case KIND_RATE:
@@ -262,6 +264,23 @@ static int meet_words(const struct meeting *m, const char *strict, struct jv *re
 	return 0;
 }
 
+static size_t host_tools_rank(const struct jv *v)
+{
+	size_t i = 0;
+
+	while (host_tools_words[i] && !span_is(v->str, host_tools_words[i]))
+		i++;
+	return i;
+}
+
+static int meet_host_tools(const struct meeting *m, struct jv *ret)
+{
+	if (host_tools_rank(m->child) > host_tools_rank(m->parent))
+		return loosens(m, m->child->str.at);
+	*ret = *m->child;
+	return 0;
+}
+
 /* Stronger from left to right. */
 static int meet_running(const struct meeting *m, struct jv *ret)
 {
@@ -456,6 +475,8 @@ static int meet(const struct meeting *m, struct jv *ret)
 		return meet_isolation(m, ret);
 	case KIND_USERS:
 		return meet_words(m, "nonroot", ret);
+	case KIND_HOST_TOOLS:
+		return meet_host_tools(m, ret);
 	case KIND_VISIBILITY:
 		return meet_reach(m, ret);
 	case KIND_MODE:

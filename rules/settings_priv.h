@@ -28,6 +28,7 @@ enum setting_kind {
 	KIND_MOUNTS,
 	KIND_EGRESS,
 	KIND_USERS,
+	KIND_HOST_TOOLS,
 	KIND_LIMITS,
 	KIND_OPERATIONS,
 	KIND_VISIBILITY,
@@ -54,6 +55,9 @@ struct setting {
 	enum setting_enforced enforced;
 	const char *doc;
 };
+
+/* What host_tools can be, the weakest grant first; NULL at the end. */
+extern const char *const host_tools_words[];
 
 extern const struct setting settings[];
 extern const size_t setting_count;

@@ -296,6 +296,11 @@ static void compare(const struct docker_attesting *at)
 
 	for (size_t i = 0; i < sizeof(copied) / sizeof(*copied); i++)
 		copy(at, copied[i]);
+	/* Without walls there are none to be seen, and nothing less than what was judged. */
+	if (strcmp(jv_str(at->facts, "host_tools", ""), "bare") == 0) {
+		say_level(at, ISOLATION_NONE);
+		return;
+	}
 	if (!*jv_str(at->seen, "belongs", ""))
 		docker_not_seen(at, "whether the process is the container's");
 	if (strcmp(base, "process") == 0)

@@ -108,6 +108,9 @@ struct docker_flavor {
 	/* What the caller has asked for, beside what all services take.  False: refused. */
 	bool (*accepts)(struct docker_reading *r);
 
+	/* Facts of its own, beside what all services have. */
+	void (*facts)(struct docker_reading *r);
+
 	/* Where something is asked for; NULL: where all others have it. */
 	const char *(*target)(struct backend_call *call, const char *before, struct span name,
 			      const char *after);

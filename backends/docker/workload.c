@@ -170,6 +170,8 @@ bool docker_read_workload(struct docker_reading *r)
 
 	start_lists(r);
 	docker_read_isolation(r);
+	if (docker_state(call)->flavor->facts)
+		docker_state(call)->flavor->facts(r);
 	read_command(r);
 	read_env(r);
 	docker_read_privileges(r);

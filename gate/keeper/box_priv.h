@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define BOX_NAME_MAX     64
+#define BOX_NAME_MAX     72
 #define BOX_MESSAGE_MAX  (BOX_WORDS_MAX + 16384) /* the kernel sends such a piece without ado */
 #define BOX_FDS_MAX      (BOX_BINDS_MAX + BOX_CGROUPS_MAX + 3)
 #define BOX_BOXES_MAX    1024 /* of one launcher */

@@ -151,6 +151,7 @@
 ---| "tmpfs" # these tmpfs options are not granted by the profile
 ---| "mount_type" # the gate does not know this kind of mount
 ---| "image" # this image is not on the profile's list
+---| "host_tools_not_granted" # the profile does not let programs of the host be run
 ---| "image_local" # the profile grants this name for what its registry has; this image was made, loaded or named on this machine
 ---| "image_tag" # the image must be named with a tag or digest
 ---| "image_absent" # no such image
@@ -256,7 +257,8 @@
 ---@class Settings
 ---@field doc? string What the profile is for, in a sentence.
 ---@field extends? string The profile that this one tightens.
----@field isolation? { min?: "process"|"kernel"|"vm", runtimes?: string[], attested?: boolean } { min = "process" | "kernel" | "vm", runtimes = { names, in order of preference }, attested = true }; attested: what the host's kernel shows of a started container must have been seen and be as judged, or it is killed.
+---@field isolation? { min?: "none"|"process"|"kernel"|"vm", runtimes?: string[], attested?: boolean } { min = "none" | "process" (default) | "kernel" | "vm", runtimes = { names, in order of preference }, attested = true }; attested: what the host's kernel shows of a started container must have been seen and be as judged, or it is killed.
+---@field host_tools? "none"|"confined"|"bare" Programs of this host may be run, on a backend of kind "local": "confined", in a sandbox that sees what the operator has named there, or "bare", also without any walls: that takes isolation = { min = "none" }, runtime "bare" in the request, bare = true of the backend, and networks with "default". "none" by default.
 ---@field images? string[] Images that may run and be pulled: globs over registry/repository[:tag][@digest]. What was made, loaded or only named on this machine is not meant, unless the entry gives its digest.
 ---@field local_images? string[] Images that may run whoever made, loaded or named them on this machine: globs as in images; none by default. Grant names that only the right people can give.
 ---@field own_images? boolean Images that the caller built through this gate may be used like those on the list; false by default.
@@ -385,6 +387,7 @@
 ---@field command? Fact.workload.command
 ---@field env? string[] Names of environment variables; values are never facts.
 ---@field isolation? Fact.workload.isolation
+---@field host_tools? string On a backend of kind 'local', which runs programs of the host: confined, or bare.
 ---@field privileged? boolean Privileged mode.
 ---@field capabilities? Fact.workload.capabilities
 ---@field security? Fact.workload.security[]

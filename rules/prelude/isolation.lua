@@ -53,6 +53,10 @@ check "runtime" {
 		local good = good_enough(isolation, min)
 		local hint = #good == 0 and what_it_has(isolation, min)
 			or "Runtimes of this engine that reach it: " .. listed(good) .. "."
+		if get(req.workload, "host_tools") and strength[min] > strength.process then
+			hint = "This backend runs programs on the host's own kernel, so it reaches process at most:"
+				.. " use one with gVisor or virtual machines."
+		end
 		for name in each(good) do
 			-- Where this runtime would do, any other would be lowered just the same.
 			if name == isolation.runtime then hint = "Leave out what lowers it." end

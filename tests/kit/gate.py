@@ -13,7 +13,7 @@ from kit import proc, records
 from kit.proc import Trouble
 
 USERS = ("sallyport-worker", "sallyport-audit", "sallyport-resolve", "sallyport-admin",
-         "sallyport-sandbox")
+         "sallyport-sandbox", "sallyport-keeper")
 
 
 def binary():

@@ -20,6 +20,7 @@ BEGIN {
 	owner["http_parser"] = owner["ares"] = "proxy"
 	owner["pcre2"] = "rules"
 	owner["zlib"] = "backends"
+	owner["archive"] = "gate"
 	owner["jansson"] = owner["seccomp"] = owner["linux/landlock"] = "gate/base"
 	owner["gnutls/crypto"] = "gate/base"
 	owner["gnutls/gnutls"] = owner["gnutls/x509"] = owner["gnutls/abstract"] = "proxy"

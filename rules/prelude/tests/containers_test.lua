@@ -1469,3 +1469,29 @@ for _, case in ipairs {
 		reason = case[3],
 	}
 end
+
+-- Programs of the host, on a backend of kind "local".
+
+for _, case in ipairs {
+	{ "a program of the host, not granted", "ref", "confined", "kernel", "host_tools_not_granted" },
+	{ "a program of the host", "tools", "confined", "process" },
+	{ "... without walls", "tools", "bare", "process", "host_tools_not_granted" },
+	{ "... of a runtime nobody knows", "bare", "runsc", "kernel", "host_tools_not_granted" },
+	{ "... without walls, where that is granted", "bare", "bare", "none" },
+	{ "... confined, where more is granted", "bare", "confined", "process" },
+	{ "... below the profile's minimum", "tools", "confined", "none", "runtime" },
+} do
+	test(case[1]) {
+		profile = case[2],
+		facts = { workload = { host_tools = case[3], isolation = { level = case[4] },
+			image = { given = "host", name = "docker.io/library/host", tag = "latest", digests = {} } } },
+		expect = case[5] and "deny" or "allow",
+		reason = case[5],
+	}
+end
+
+test "a profile that wants a kernel says what would reach it" {
+	facts = { workload = { host_tools = "confined", isolation = { level = "process", base = "process",
+		runtime = "confined", runtimes = { { name = "confined", level = "process" } } } } },
+	reason = "runtime",
+}

@@ -25,6 +25,7 @@ static const struct {
 	 CGROUP_INSIDE, A},
 	{"another parent", "0::/ci/jobs/" A "\n", CGROUP_INSIDE, A},
 	{"podman, systemd", "0::/machine.slice/libpod-" A ".scope/container\n", CGROUP_INSIDE, A},
+	{"the gate's keeper", V1("/sallyport-0123456789ab/box-" A), CGROUP_INSIDE, A},
 	{"podman, cgroupfs", V1("/libpod_parent/libpod-" A), CGROUP_INSIDE, A},
 	{"podman, rootless",
 	 "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" A ".scope\n",

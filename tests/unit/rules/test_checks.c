@@ -10,6 +10,9 @@
 static const struct row create_rows[] = {
 	{"nothing wrong", "", "allow"},
 
+	{"a program of the host", W("\"host_tools\":\"confined\""), "host_tools_not_granted"},
+	{"one without walls", W("\"host_tools\":\"bare\""), "host_tools_not_granted"},
+
 	{"nothing is known", "{\"workload\":null}", "fact_unknown"},
 	{"one fact is not known", W("\"devices\":null"), "fact_unknown"},
 	{"the runtime's level is not known", W("\"isolation\":{\"level\":null}"), "runtime"},

@@ -57,6 +57,7 @@ static const struct pool {
 	{"ports", {"{ \"*\" }", "{ \"127.0.0.1\" }", "{}"}},
 	{"capabilities", {"{ \"CHOWN\", \"NET_ADMIN\" }", "{ \"CHOWN\" }", "{}"}},
 	{"users", {"\"any\"", "\"nonroot\""}},
+	{"host_tools", {"\"bare\"", "\"confined\"", "\"none\""}},
 	{"limits",
 	 {"nil", "{ memory = \"8GiB\", pids = 4096 }", "{ memory = \"1GiB\", pids = 256 }",
 	  "{ memory = \"64MiB\" }"}},
