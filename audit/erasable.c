@@ -170,11 +170,16 @@ static void take_all(struct erasable *e, struct span body)
 	static const char listed[] = ",\"erasable\":true";
 	struct span auth = record_peek_object(body, "\"auth\":{"), who = raw_identity(body);
 	struct span identity = record_peek_object(body, "\"identity\":{");
+	struct span actor = record_peek_object(body, "\"actor\":{");
 	const char *from = body.at;
 
 	buf_clear(&e->body);
 	buf_clear(&e->taken);
-	if (auth.len)
+	if (actor.len && auth.at > actor.at) /* what stands before it: identity, owner */
+		actor.len = (size_t)(auth.at - actor.at);
+	if (actor.len)
+		from = take_region(e, from, actor, who);
+	if (auth.len && auth.at >= from)
 		from = take_region(e, from, auth, who);
 	if (identity.len && identity.at >= from)
 		from = take_region(e, from, identity, who);

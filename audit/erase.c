@@ -14,6 +14,10 @@
 
 static void tell(struct auditor *a, const struct erasing *e, const char *cause, const char *text)
 {
+	/* Where names are erasable they do not stay in the record of their end. */
+	const char *object = !*e->identity                                   ? "*"
+			     : a->erasable.words & erasable_word("identity") ? "withheld"
+									     : e->identity;
 	char before[CLOCK_TEXT_MAX] = "", said[ERR_MSG_MAX + ERASE_TEXT + 16];
 	struct record r = {.type = RECORD_LOG_ERASE,
 			   .auth_method = "peercred",
@@ -21,7 +25,7 @@ static void tell(struct auditor *a, const struct erasing *e, const char *cause, 
 			   .uid = e->uid,
 			   .gid = e->gid,
 			   .object_kind = "identity",
-			   .object_name = *e->identity ? e->identity : "*",
+			   .object_name = object,
 			   .text = said,
 			   .cause = cause,
 			   .count = e->count,

@@ -149,6 +149,7 @@ static int export_line(struct exporting *e, struct span text, struct err *err)
 	if (!is_wanted(e->options, &f))
 		return 0;
 	erasable_show(&e->values, f.seq, e->arena, &f.tree);
+	fields_take_who(&f);
 	if (buf_len(&e->out) > OUT_BYTES && flush(e, err) < 0)
 		return -1;
 	export_record(e->options->format, &f, e->arena, &e->out);

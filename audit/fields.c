@@ -49,7 +49,7 @@ static void take_peeked(struct arena *a, struct span body, struct fields *f)
 	f->of = copy(a, peek.of);
 }
 
-static void take_who(struct fields *f)
+void fields_take_who(struct fields *f)
 {
 	const struct jv *actor = jv_get(&f->tree, "actor"), *req = jv_get(&f->tree, "req");
 
@@ -116,7 +116,7 @@ static int take(struct arena *a, struct span text, struct span json, struct fiel
 		ret->time = copy(a, record_peek_str(text, "t"));
 	} else {
 		ret->time = jv_str(&ret->tree, "t", "");
-		take_who(ret);
+		fields_take_who(ret);
 		take_judged(ret);
 	}
 	ret->t_ns = fields_time(ret->time);

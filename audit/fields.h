@@ -38,6 +38,9 @@ int fields_take(struct arena *a, struct span text, struct fields *ret, struct er
 /* The same but for the facts, which are the most of a record: the tree has none. */
 int fields_take_searched(struct arena *a, struct span text, struct fields *ret, struct err *err);
 
+/* Once more who asked and for what, where the tree says something else by now. */
+void fields_take_who(struct fields *f);
+
 /* Called with each name by which a record's objects can be found. */
 typedef void fields_name_fn(void *arg, const char *name);
 void fields_objects(const struct fields *f, fields_name_fn *fn, void *arg);

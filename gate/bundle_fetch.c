@@ -15,13 +15,9 @@
 #include "proxy/engine_get.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"

@@ -145,7 +145,9 @@ static int build_erasable(struct building *b, const struct config_entry *e, stru
 
 		if (!bit)
 			return config_wrong(
-				e, err, "erasable takes \"address\" and \"certificate\", not '%s'",
+				e, err,
+				"erasable takes \"address\", \"certificate\" and \"identity\", not "
+				"'%s'",
 				words->items[i].str.at);
 		b->to->auditor.erasable |= bit;
 	}

@@ -87,24 +87,11 @@ static size_t place_of(const char *name, const struct rule_source *sources, size
 	return i;
 }
 
-static struct hash prelude_hash(void)
-{
-	struct hash h = hash_of(span_of("")), file;
-	struct rule_source check;
-
-	for (size_t i = 0; engine_prelude_at(i, &check); i++) {
-		file = hash_two(span_of(check.name), check.text);
-		h = hash_two((struct span){(const char *)h.bytes, HASH_BYTES},
-			     (struct span){(const char *)file.bytes, HASH_BYTES});
-	}
-	return h;
-}
-
 /* The places of the files that a profile's hash is over; 0: that is not known. */
 static size_t chain_of(const struct profile *p, const struct rule_source *sources, size_t count,
 		       size_t ret[CHAIN_MAX])
 {
-	struct hash h = prelude_hash(), file;
+	struct hash prelude = engine_prelude_hash(), files[CHAIN_MAX], h;
 	char hex[HASH_HEX_LEN + 1];
 	size_t n = 0;
 
@@ -117,12 +104,9 @@ static size_t chain_of(const struct profile *p, const struct rule_source *source
 		ret[0] = place;
 		n++;
 	}
-	for (size_t i = 0; i < n; i++) {
-		file = hash_of(sources[ret[i]].text);
-		h = hash_two((struct span){(const char *)h.bytes, HASH_BYTES},
-			     (struct span){(const char *)file.bytes, HASH_BYTES});
-	}
-	h = hash_two((struct span){(const char *)h.bytes, HASH_BYTES}, span_of(profile_name(p)));
+	for (size_t i = 0; i < n; i++)
+		files[i] = hash_of(sources[ret[i]].text);
+	h = profile_hash_over(&prelude, files, n, profile_name(p));
 	hash_hex(&h, hex);
 	return strcmp(hex, profile_hash(p)) == 0 ? n : 0;
 }

@@ -53,10 +53,8 @@ void metrics_add(struct metrics *m, enum metric which, uint64_t n)
 static struct decisions *find(struct metrics *m, const char *labels, size_t len)
 {
 	struct hash hash = hash_of((struct span){labels, len});
-	uint64_t key;
+	uint64_t key = hash_number(&hash) | 1;
 
-	memcpy(&key, hash.bytes, sizeof(key));
-	key |= 1;
 	for (size_t i = 0; i < PROBES; i++) {
 		struct decisions *d = &m->decisions[(key / 2 + i) % METRICS_DECISIONS_MAX];
 		uint64_t old = 0;

@@ -165,10 +165,8 @@ struct life_of *observe_life(struct observe *o, const char *container)
 {
 	struct hash hash = hash_of(span_of(container));
 	struct life_of *oldest = NULL;
-	uint64_t key;
+	uint64_t key = hash_number(&hash) | 1;
 
-	memcpy(&key, hash.bytes, sizeof(key));
-	key |= 1;
 	for (size_t i = 0; i < PROBES; i++) {
 		struct life_of *l = &o->lives[(key / 2 + i) % LIVES_MAX];
 

@@ -199,10 +199,8 @@ static void fill_container(struct quota_thing *t, int64_t memory, int64_t nano_c
 static uint64_t hash_since(const char *since)
 {
 	const struct hash h = hash_of(span_of(since));
-	uint64_t ret;
 
-	memcpy(&ret, h.bytes, sizeof(ret));
-	return *since ? ret | 1 : 0;
+	return *since ? hash_number(&h) | 1 : 0;
 }
 
 /* Without limits in the count they are not part of any quota that is asked for. */
@@ -525,12 +523,6 @@ void quota_sent(struct exchange *x)
 		quotas_sent(x->worker->conf->quotas, &x->quota->hold);
 }
 
-static int64_t plus(int64_t a, int64_t b)
-{
-	return a == QUOTA_ENDLESS || b == QUOTA_ENDLESS || a > INT64_MAX - b ? QUOTA_ENDLESS
-									     : a + b;
-}
-
 void quota_answered(struct exchange *x, int http)
 {
 	struct quota_state *q = x->quota;
@@ -541,7 +533,7 @@ void quota_answered(struct exchange *x, int http)
 	if (http >= 300)
 		return;
 	for (int k = 0; k < QUOTA_COUNT; k++)
-		q->use.used[k] = plus(q->use.used[k], q->more[k]);
+		q->use.used[k] = quota_plus(q->use.used[k], q->more[k]);
 	q->use.at = (int64_t)(clock_unix_ns() / 1000000000);
 	note_use(x);
 }

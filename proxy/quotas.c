@@ -55,10 +55,8 @@ uint64_t quota_key(const char *backend, const char *owner)
 	const struct hash engine = hash_of(span_of(backend));
 	const struct span first = {(const char *)engine.bytes, sizeof(engine.bytes)};
 	const struct hash both = hash_two(first, span_of(owner));
-	uint64_t key;
 
-	memcpy(&key, both.bytes, sizeof(key));
-	return key;
+	return hash_number(&both);
 }
 
 struct hash quota_id(const char *kind, const char *id)
@@ -74,7 +72,7 @@ struct hash quota_id(const char *kind, const char *id)
 
 /* --- adding up --- */
 
-static int64_t plus(int64_t a, int64_t b)
+int64_t quota_plus(int64_t a, int64_t b)
 {
 	/* Less than nothing is in the table only if somebody put it there. */
 	return a < 0 || b < 0 || a > INT64_MAX - b ? QUOTA_ENDLESS : a + b;
@@ -209,7 +207,7 @@ static void ask(struct sum *s, const struct quota_thing *one, struct quota_sums 
 		if (after == QUOTA_ENDLESS && before != QUOTA_ENDLESS)
 			ret->asked[q] = QUOTA_ENDLESS;
 		else if (after > before)
-			ret->asked[q] = plus(ret->asked[q], after - before);
+			ret->asked[q] = quota_plus(ret->asked[q], after - before);
 	}
 	merge(s, one);
 }
@@ -233,7 +231,7 @@ static enum quota_answer look(struct quotas *t, const struct quota_count *c, uin
 	add_held(t, c, now_ns, s);
 	for (size_t i = 0; i < s->count; i++)
 		for (int q = 0; s->things[i].runs && q < QUOTA_COUNT; q++)
-			ret->used[q] = plus(ret->used[q], s->things[i].takes[q]);
+			ret->used[q] = quota_plus(ret->used[q], s->things[i].takes[q]);
 	for (size_t i = 0; i < c->asked_count; i++)
 		ask(s, &c->asked[i], ret);
 	if (s->full)

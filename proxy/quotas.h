@@ -64,6 +64,9 @@ struct quota_thing {
 /* A container's own id, as bytes; of other names the hash with their kind. */
 struct hash quota_id(const char *kind, const char *id);
 
+/* Their sum, which never overflows: with one that is endless it is endless. */
+int64_t quota_plus(int64_t a, int64_t b);
+
 /* Who is counted: an owner on one backend. */
 uint64_t quota_key(const char *backend, const char *owner);
 

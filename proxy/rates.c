@@ -31,15 +31,13 @@ static uint64_t key_of(const struct identity *who, const struct rate *rate)
 {
 	char text[512];
 	struct hash hash;
-	uint64_t key;
 	int len = snprintf(text, sizeof(text), "%s\n%s\n%lld\n%s\n%s", who->name, who->owner,
 			   !*who->name && who->has_cred ? (long long)who->uid : -1, who->profile,
 			   rate->word);
 
 	hash = hash_of(
 		(struct span){text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1});
-	memcpy(&key, hash.bytes, sizeof(key));
-	return key ? key : 1;
+	return hash_number(&hash) ? hash_number(&hash) : 1;
 }
 
 static struct slot *find(struct rates *t, uint64_t key)

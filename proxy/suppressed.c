@@ -70,15 +70,13 @@ static uint64_t key_of(const struct identity *who, const char *op_class)
 {
 	char text[1024];
 	struct hash hash;
-	uint64_t key;
 	int len = snprintf(text, sizeof(text), "%s\n%s\n%lld\n%s\n%s\n%s", who->name, who->owner,
 			   !*who->name && who->has_cred ? (long long)who->uid : -1, who->profile,
 			   who->listener, op_class);
 
 	hash = hash_of(
 		(struct span){text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1});
-	memcpy(&key, hash.bytes, sizeof(key));
-	return key;
+	return hash_number(&hash);
 }
 
 static bool add_one(struct slot *s, uint64_t word, const struct suppressed_time *now,

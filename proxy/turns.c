@@ -25,15 +25,13 @@ static uint64_t key_of(const struct conn *c)
 {
 	struct buf text;
 	struct hash h;
-	uint64_t key;
 
 	buf_init(&text, 4096);
 	buf_printf(&text, "%s\n%s", c->who.profile ? c->who.profile : "",
 		   c->who.owner ? c->who.owner : "");
 	h = hash_of(buf_span(&text));
 	buf_fini(&text);
-	memcpy(&key, &h, sizeof(key));
-	return key;
+	return hash_number(&h);
 }
 
 /* That caller's place, or the one that is free first. */

@@ -291,10 +291,8 @@ struct watched_backend *watched_of(struct watched *w, size_t backend)
 uint64_t watched_line(struct span line)
 {
 	struct hash hash = hash_of(line);
-	uint64_t key;
 
-	memcpy(&key, hash.bytes, sizeof(key));
-	return key | 1;
+	return hash_number(&hash) | 1;
 }
 
 void watched_known(struct watched_backend *b, uint64_t line)

@@ -136,7 +136,7 @@ static struct span hash_span(const struct hash *h)
 	return (struct span){(const char *)h->bytes, HASH_BYTES};
 }
 
-static struct hash hash_prelude(void)
+struct hash engine_prelude_hash(void)
 {
 	struct hash h = hash_of(span_of(""));
 
@@ -148,6 +148,16 @@ static struct hash hash_prelude(void)
 		h = hash_two(hash_span(&h), hash_span(&file));
 	}
 	return h;
+}
+
+struct hash profile_hash_over(const struct hash *prelude, const struct hash *files, size_t count,
+			      const char *name)
+{
+	struct hash h = *prelude;
+
+	for (size_t i = 0; i < count; i++)
+		h = hash_two(hash_span(&h), hash_span(&files[i]));
+	return hash_two(hash_span(&h), span_of(name));
 }
 
 bool engine_prelude_at(size_t i, struct rule_source *ret)
@@ -213,7 +223,7 @@ struct engine *engine_open(const struct rule_source *sources, size_t count,
 	eng = create(limits, err);
 	if (!eng)
 		return NULL;
-	eng->prelude_hash = hash_prelude();
+	eng->prelude_hash = engine_prelude_hash();
 	for (size_t i = 0; i < count; i++)
 		eng->source_hashes[i] = hash_of(sources[i].text);
 	if (load_seccomp(eng, sources, count, err) < 0 || load(eng, sources, count, err) < 0 ||

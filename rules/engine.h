@@ -78,6 +78,7 @@
 
 #include "gate/base/arena.h"
 #include "gate/base/err.h"
+#include "gate/base/hash.h"
 #include "rules/decision.h"
 #include "rules/hide.h"
 #include "rules/identity.h"
@@ -259,6 +260,11 @@ void engine_watch(struct engine *eng, struct engine_trace *trace);
 
 /* The files of standard checks, in their order; false behind the last. */
 bool engine_prelude_at(size_t i, struct rule_source *ret);
+
+/* What profile_hash() is: over all of them, the files of all ancestors, its own, and its name. */
+struct hash engine_prelude_hash(void);
+struct hash profile_hash_over(const struct hash *prelude, const struct hash *files, size_t count,
+			      const char *name);
 
 /* Exceptions, in the order in which they are written; NULL behind the last. */
 struct exception_view {

@@ -232,20 +232,16 @@ static int set_check_modes(const struct engine *eng, struct profile *p, struct e
 static void sign(const struct engine *eng, struct profile *p)
 {
 	const struct profile *chain[EXTENDS_MAX + 1];
-	struct hash h = eng->prelude_hash;
+	struct hash files[EXTENDS_MAX + 1], h;
 	size_t n = 0;
 
 	for (const struct profile *q = p; q; q = q->parent) {
 		assert(n <= EXTENDS_MAX);
 		chain[n++] = q;
 	}
-	while (n-- > 0) {
-		const struct hash *file = &eng->source_hashes[chain[n]->source];
-
-		h = hash_two((struct span){(const char *)h.bytes, HASH_BYTES},
-			     (struct span){(const char *)file->bytes, HASH_BYTES});
-	}
-	h = hash_two((struct span){(const char *)h.bytes, HASH_BYTES}, span_of(p->name));
+	for (size_t i = 0; i < n; i++)
+		files[i] = eng->source_hashes[chain[n - 1 - i]->source];
+	h = profile_hash_over(&eng->prelude_hash, files, n, p->name);
 	hash_hex(&h, p->hash);
 }
 

@@ -2,6 +2,7 @@
 #include "audit/evidence/evidence_priv.h"
 
 #include "audit/evidence/ustar_priv.h"
+#include "audit/prove.h"
 #include "gate/base/auto.h"
 
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 
 #define ANCHOR_TAIL 262144 /* bytes at the end of an anchor's file that are looked at */
 #define SUMS        "SHA256SUMS"
-#define PROOF_MAX_  16384
 
 struct span evidence_verifier(void)
 {
@@ -229,7 +229,7 @@ static int add_growth(const struct evidence *e, struct ustar *t, const char *pat
 
 	if (size == e->head->size)
 		return 0; /* it is the checkpoint's own tree */
-	buf_init(&text, PROOF_MAX_);
+	buf_init(&text, PROOF_MAX);
 	rc = prover_growth(e->prover, size, &text, err);
 	if (rc == 0)
 		return add_text(t, path, &text, err);
@@ -325,7 +325,7 @@ static int add_proof(const struct evidence *e, const struct sample *s, struct us
 	struct buf text;
 
 	snprintf(path, sizeof(path), "samples/%" PRIu64 ".proof", s->seq);
-	buf_init(&text, PROOF_MAX_);
+	buf_init(&text, PROOF_MAX);
 	if (prover_inclusion(e->prover, s->seq, &text, err) == 0)
 		return add_text(t, path, &text, err);
 	buf_fini(&text);

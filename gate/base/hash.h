@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define HASH_BYTES   32
@@ -37,6 +38,15 @@ struct hash hash_end(struct hash_stream *s);
 static inline bool hash_eq(const struct hash *a, const struct hash *b)
 {
 	return memcmp(a->bytes, b->bytes, HASH_BYTES) == 0;
+}
+
+/* Its first bytes as a number, for tables. */
+static inline uint64_t hash_number(const struct hash *h)
+{
+	uint64_t ret;
+
+	memcpy(&ret, h->bytes, sizeof(ret));
+	return ret;
 }
 
 /* Writes 64 lower-case digits and a NUL. */

@@ -146,6 +146,37 @@ static void values_are_shown_until_they_are_erased(void **state)
 	fixture_remove(g.dir);
 }
 
+/* Who asked, as where from: shown until it is erased, and not named by the record of that. */
+static void identities_are_values_too(void **state)
+{
+	struct audit_client *c;
+	struct gate g;
+
+	(void)state;
+	begin(&g);
+	g.more.erasable |= erasable_word("identity");
+	gate_start(&g);
+	c = worker_start(&g);
+	decide(c, 1, "agent-7", ADDRESS);
+	decide(c, 2, "agent-8", OTHER);
+	CHECK_INT("no identity", 0, gate_log_count(&g, "agent-"));
+	CHECK_INT("nor owner", 0, gate_log_count(&g, "\"owner\":\"team\""));
+	CHECK_INT("commitments", 2, gate_log_count(&g, "\"actor\":{\"identity\":\"c:"));
+	CHECK_INT("in facts", 2, gate_log_count(&g, "\"identity\":{\"name\":\"c:"));
+	CHECK_INT("the address as before", 2, gate_log_count(&g, "\"addr\":\"c:"));
+	CHECK_INT("shown", 1, shows(&g, "agent-7") > 0);
+	erase(&g, "GDPR-20", "agent-7", 0);
+	gate_until_log_says(&g, 1, "\"cause\":\"done\"");
+	CHECK_INT("gone", 0, shows(&g, "agent-7"));
+	CHECK_INT("also from what tells of it", 0, gate_log_count(&g, "agent-7"));
+	CHECK_INT("and from the disk", 0, is_kept(&g, "\"identity\":\"agent-7\""));
+	CHECK_INT("the other is there", 1, shows(&g, "agent-8") > 0);
+	audit_client_destroy(c);
+	CHECK_INT("stopped", AUDITOR_STOPPED, gate_stop(&g));
+	gate_verified(&g);
+	fixture_remove(g.dir);
+}
+
 /* A value that was exchanged aside is not what was committed to. */
 static void a_value_that_was_exchanged_is_not_shown(void **state)
 {
@@ -306,6 +337,7 @@ int main(void)
 		cmocka_unit_test(values_are_shown_until_they_are_erased),
 		cmocka_unit_test(a_value_that_was_exchanged_is_not_shown),
 		cmocka_unit_test(words_are_bounded),
+		cmocka_unit_test(identities_are_values_too),
 		cmocka_unit_test(what_was_not_ended_is_on_record),
 		cmocka_unit_test(everything_at_once_is_refused),
 		cmocka_unit_test(bodies_keep_their_form),
