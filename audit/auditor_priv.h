@@ -29,12 +29,12 @@
 /* A worker. */
 struct conn {
 	struct frame_conn fc;
-	uint32_t owner; /* in struct open_decision; never 0, never used twice */
+	uint32_t owner;  /* in struct open_decision; never 0, never used twice */
 	bool is_sandbox; /* of the process behind the sandbox API: likewise */
-	bool is_admin;  /* of the process behind the admin socket, which alone tells of its uses */
-	bool greeted;   /* its HELLO has come */
-	bool mute;      /* cannot be written to; its end is still to be read */
-	bool over;      /* to be closed */
+	bool is_admin;   /* of the process behind the admin socket, which alone tells of its uses */
+	bool greeted;    /* its HELLO has come */
+	bool mute;       /* cannot be written to; its end is still to be read */
+	bool over;       /* to be closed */
 	bool watching_out;
 	size_t open; /* its decisions without an outcome */
 	bool ack_due;

@@ -234,10 +234,10 @@ struct backend_call {
 				JSON; "" where that is the service's own */
 	const struct adopted *adopted; /* by kind and id, in order */
 	size_t adopted_count;
-	const char *self; /* the gate's own container, by id or name; "" or NULL: it is in none */
-	const char *helper;  /* host path of the program that sandboxes get; "" or NULL: none */
+	const char *self;   /* the gate's own container, by id or name; "" or NULL: it is in none */
+	const char *helper; /* host path of the program that sandboxes get; "" or NULL: none */
 	bool from_sandboxes; /* the process behind the sandbox API asks: it alone may mount that */
-	unsigned hides;   /* what replies do not show of what the caller sees: enum hide */
+	unsigned hides;      /* what replies do not show of what the caller sees: enum hide */
 	const char *const
 		*protected_paths;        /* host paths that no mount may touch; NULL at the end */
 	const char *const *engine_names; /* host paths by which the caller means the service's own

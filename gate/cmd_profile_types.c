@@ -19,11 +19,12 @@
 #define TYPE_STRINGS "string[]"
 #define TYPE_BOOL    "boolean"
 #define TYPE_ISOLATION                                                                             \
-	"{ min?: \"none\"|\"process\"|\"kernel\"|\"vm\", runtimes?: string[], attested?: boolean }"
-#define TYPE_MOUNTS "{ [1]: string, [2]: \"ro\"|\"rw\" }[]"
-#define TYPE_EGRESS "string[]"
+	"{ min?: \"none\"|\"process\"|\"kernel\"|\"vm\", runtimes?: string[], attested?: boolean " \
+	"}"
+#define TYPE_MOUNTS     "{ [1]: string, [2]: \"ro\"|\"rw\" }[]"
+#define TYPE_EGRESS     "string[]"
 #define TYPE_HOST_TOOLS "\"none\"|\"confined\"|\"bare\""
-#define TYPE_USERS  "\"nonroot\"|\"any\""
+#define TYPE_USERS      "\"nonroot\"|\"any\""
 #define TYPE_LIMITS                                                                                \
 	"{ memory?: string|integer, cpus?: number, pids?: integer, container_pids?: integer, "     \
 	"lifetime?: string }"

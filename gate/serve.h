@@ -53,9 +53,9 @@ struct serve {
 	int state;                          /* the folder of admin { state }; -1: none */
 	int *sandbox_listeners;             /* of these, those that serve the sandbox API */
 	size_t sandbox_listener_count;
-	int sandbox_state; /* the folder of sandboxes { state }; -1: none */
-	struct admin_sockets *sockets;      /* listeners made at run time */
-	bool accept_damage;                 /* of the log */
+	int sandbox_state;             /* the folder of sandboxes { state }; -1: none */
+	struct admin_sockets *sockets; /* listeners made at run time */
+	bool accept_damage;            /* of the log */
 	struct audit_state *audit_state;
 	struct engines *engines;        /* likewise */
 	struct metrics *metrics;        /* likewise */

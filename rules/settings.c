@@ -222,7 +222,8 @@ static int check_isolation(struct checking *c, struct jv *v)
 		return err_set(c->err, ERR_CONFIG, "attested: true or false is expected");
 	if (!jv_get(v, "min"))
 		jv_set(c->arena, v, "min", jv_string("process"));
-	if (check_word(c, levels, "\"none\", \"process\", \"kernel\" or \"vm\"", jv_get(v, "min")) < 0)
+	if (check_word(c, levels, "\"none\", \"process\", \"kernel\" or \"vm\"", jv_get(v, "min")) <
+	    0)
 		return err_wrap(c->err, "min");
 	if (!jv_get(v, "runtimes"))
 		jv_set(c->arena, v, "runtimes", jv_array());

@@ -210,6 +210,11 @@ static void workers_of_supervisors_open(void)
 
 /* --- what each role must be able to do --- */
 
+static int by_byte(const void *a, const void *b)
+{
+	return *(const unsigned char *)a - *(const unsigned char *)b;
+}
+
 static void worker_works(void)
 {
 	int ends[2], fd;
@@ -223,6 +228,7 @@ static void worker_works(void)
 	mem = malloc(1 << 20);
 	need(mem ? 0 : -1);
 	memset(mem, 1, 1 << 20);
+	qsort(mem, 4096, 1, by_byte);
 	free(mem);
 	need(close(fd));
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,13 +108,15 @@ static void copy_probe(char folder[32], char path[48])
 
 int kit_main(int argc, char **argv, int (*tests)(void))
 {
+	static char probe[PATH_MAX];
 	char folder[32], path[48];
 	int status;
 	pid_t pid;
 
 	if (argc > 1 && strcmp(argv[1], BOX_LAUNCH_VERB) == 0)
 		return box_launcher_main(argc - 2, argv + 2);
-	kit_probe = argc > 1 ? realpath(argv[1], NULL) : NULL; /* boxes begin elsewhere */
+	/* Boxes begin elsewhere. */
+	kit_probe = argc > 1 && realpath(argv[1], probe) ? probe : NULL;
 	cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
 	if (geteuid() != 0)
 		return run(tests);

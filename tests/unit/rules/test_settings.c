@@ -116,7 +116,8 @@ static void wrong_settings_do_not_load(void **state)
 		{"isolation = \"kernel\"",
 		 "isolation: { min = \"kernel\", runtimes = { ... } } is expected, not \"kernel\""},
 		{"isolation = { min = \"strong\" }",
-		 "isolation: min: \"none\", \"process\", \"kernel\" or \"vm\" is expected, not \"strong\""},
+		 "isolation: min: \"none\", \"process\", \"kernel\" or \"vm\" is expected, not "
+		 "\"strong\""},
 		{"host_tools = \"all\"",
 		 "host_tools: \"confined\", \"bare\" or \"none\" is expected, not \"all\""},
 		{"isolation = { minimum = \"vm\" }",
