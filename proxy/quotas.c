@@ -267,6 +267,7 @@ static struct entry *claim(struct quotas *t, uint64_t key)
 	struct entry *room = NULL, *oldest = NULL;
 	size_t own = 0;
 
+	assert(t);
 	for (size_t i = 0; i < QUOTA_SLOTS; i++) {
 		struct entry *e = &t->entries[i];
 		uint32_t state = atomic_load(&e->state);

@@ -77,10 +77,11 @@ def suites(long):
         Suite("fuzz", ["nice", tests / "fuzz/run", "--seconds", "600" if long else "30", "--jobs",
                        "2"], 5400 if long else 900, FUZZ, quick=False,
               env={"FUZZ_BUILD": str(FUZZ)}, beside=True),
-        Suite("e2e", [tests / "e2e/run"], 420, GCC, quick=False, env=gcc),
+        # Both wait for engines of their own most of the time.
+        Suite("clients", [tests / "clients/run"], 700, GCC, quick=False, env=gcc, beside=True),
+        Suite("e2e", [tests / "e2e/run"], 700, GCC, quick=False, env=gcc),
         Suite("conformance", [tests / "conformance/run", "--ci", *([] if long else [
             "--case", "docker-runc", "--case", "docker-runsc"])], 300, GCC, quick=False, env=gcc),
-        Suite("clients", [tests / "clients/run"], 360, GCC, quick=False, env=gcc),
         # Its callers wait most of the time.
         Suite("soak", [tests / "soak/run", "--seconds", "1800" if long else "120", "--every",
                        "5" if long else "1.5"],
