@@ -81,7 +81,8 @@ def suites(long):
         Suite("clients", [tests / "clients/run"], 700, GCC, quick=False, env=gcc, beside=True),
         Suite("e2e", [tests / "e2e/run"], 700, GCC, quick=False, env=gcc),
         Suite("conformance", [tests / "conformance/run", "--ci", *([] if long else [
-            "--case", "docker-runc", "--case", "docker-runsc"])], 300, GCC, quick=False, env=gcc),
+            "--case", "docker-runc", "--case", "docker-runsc", "--case", "local-confined", "--case",
+            "local-bare"])], 300, GCC, quick=False, env=gcc),
         # Its callers wait most of the time.
         Suite("soak", [tests / "soak/run", "--seconds", "1800" if long else "120", "--every",
                        "5" if long else "1.5"],

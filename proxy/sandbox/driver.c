@@ -116,7 +116,7 @@ static struct jv host_config(const struct sandboxes *s, const struct box *b, str
 	jv_set(a, &h, "NetworkMode", jv_string("none"));
 	jv_set(a, &h, "ReadonlyRootfs", jv_bool(true));
 	jv_set(a, &h, "Binds", words(a, binds));
-	jv_set(a, &h, "Tmpfs", scratch(a, l->disk, strcmp(kind_of(s, b), "podman") != 0));
+	jv_set(a, &h, "Tmpfs", scratch(a, l->disk, strcmp(kind_of(s, b), "docker") == 0));
 	jv_set(a, &h, "Memory", jv_int(l->memory));
 	jv_set(a, &h, "MemorySwap", jv_int(l->memory));
 	jv_set(a, &h, "NanoCpus", jv_int(l->nano_cpus));

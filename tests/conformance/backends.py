@@ -28,10 +28,13 @@ listener "{name}" {{ socket = "{dir}/{name}.sock", mode = "0666", sandboxes = {{
 BACKEND = """
 backend "{name}" {{ kind = "{kind}", address = "unix://{address}", files = "same_host"{more} }}
 """
+# A place in memory runs no programs, and the keeper's one image has those of the host alone: the probe is one of them.
+KEEPER = """, state = "{dir}/keeper", bare = true,
+	read_only = {{ "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "{tools}" }}"""
 PROFILE = """
 	profile "{name}" {{
 		{isolation}images = {{ {image} }},
-		egress = {{}},
+		{network},
 		limits = {{ memory = "256MiB", cpus = 1, pids = 128 }},
 		operations = {{ "read", "container.run", "exec", "container.copy" }},
 		sandbox = {{ image = {image}, lifetime = "10m", disk = "16MiB", output = "4MiB" }},{more}
@@ -46,13 +49,14 @@ class Case:
     engine: which of the engines it needs; level: what it must reach; cgroups: whether limits of memory, processors
     and processes reach what runs (gVisor of the tests is started with --ignore-cgroups); alone: whether processes of
     other sandboxes are out of sight; slow: each command takes long to begin, so that fewer ways to say the same are
-    tried.
+    tried; served: False where the API does not serve the mode itself, and what it gives must be the tighter one.
     """
 
     def __init__(self, name, engine, kind, level, image=APP, more="", cgroups=True, alone=True,
-                 slow=False):
+                 slow=False, served=True):
         self.name, self.engine, self.kind, self.level = name, engine, kind, level
         self.image, self.more, self.cgroups, self.alone, self.slow = image, more, cgroups, alone, slow
+        self.served = served
         self.api = self.box = self.place = None
 
     def of_this_version(self):
@@ -60,7 +64,8 @@ class Case:
 
     def profiles(self):
         isolation = f'isolation = {{ min = "{self.level}" }},\n\t\t' if self.level != "none" else ""
-        text = PROFILE.format(name=self.name, isolation=isolation, image=f'"{self.image}"', more=self.more)
+        text = PROFILE.format(name=self.name, isolation=isolation, image=f'"{self.image}"', more=self.more,
+                              network="egress = {}" if self.served else 'networks = { "default" }')
         for level in LEVELS[LEVELS.index(self.level) + 1:]:
             text += f'\tprofile "{self.name}-{level}" {{ extends = "{self.name}", isolation = {{ min = "{level}" }} }},\n'
         return text
@@ -74,7 +79,10 @@ CASES = [
     Case("podman-runc", "podman", "podman", "process", more=LOCAL, slow=True),
     Case("podman-runsc", "podman-gvisor", "podman", "kernel", more=LOCAL, cgroups=False, slow=True),
     Case("local-confined", "keeper", "local", "process", image="host", more='\n\t\thost_tools = "confined",'),
-    Case("local-bare", "keeper", "local", "none", image="host", more='\n\t\thost_tools = "bare",', alone=False),
+    # The API serves no runtime without walls: there is nowhere to put its helper, nor a /work and a /tmp of one's own.
+    # A profile that grants it gets walls all the same, and that is all that this case is about.
+    Case("local-bare", "keeper", "local", "none", image="host", served=False,
+         more='\n\t\thost_tools = "bare", isolation = { min = "none" },'),
 ]
 
 
@@ -95,6 +103,8 @@ class Place:
         self.folder.chmod(0o755)
         self.helper = Path(tempfile.mkdtemp(prefix="sp-", dir="/srv"))
         self.helper.chmod(0o755)
+        self.tools = Path(tempfile.mkdtemp(prefix="sp-", dir="/srv"))
+        self.tools.chmod(0o755)
         self.secret = self.helper / "secret"
         self.secret.write_text(SECRET)
         self.engines, self.gate, self.socket = {}, None, None
@@ -106,13 +116,15 @@ class Place:
         built = gate.binary().parent.parent
         shutil.copy(built / "proxy/sandbox/inside/inside", self.helper / "inside")
         self.probe = built / "tests/conformance/probes/probe"
+        shutil.copy(self.probe, self.tools / "probe")
         with tempfile.TemporaryDirectory() as root:
             self._start_engines(archive_of(Path(root), self.probe))
         text = GATE.format(dir=self.folder, helper=self.helper)
         for engine in {case.engine for case in self.cases}:
             case = next(case for case in self.cases if case.engine == engine)
             socket = self.engines[engine].socket if engine in self.engines else self.folder / "keeper.sock"
-            text += BACKEND.format(name=engine, kind=case.kind, address=socket, more="")
+            more = KEEPER.format(dir=self.folder, tools=self.tools) if engine == "keeper" else ""
+            text += BACKEND.format(name=engine, kind=case.kind, address=socket, more=more)
         for case in self.cases:
             text += CASE.format(dir=self.folder, name=case.name, backend=case.engine)
         profiles = "return {\n" + "".join(case.profiles() for case in self.cases) + "}\n"
@@ -138,6 +150,8 @@ class Place:
             done = subprocess.run(engine.docker("ps", "-aq", "--filter", "name=sbx-"), capture_output=True, text=True,
                                   check=False)
             left += done.stdout.split()
+        if any(case.engine == "keeper" for case in self.cases):
+            left += Api(self.folder / "keeper.sock").ask("GET", "/containers/json?all=1").want(200).json
         return left
 
     def stop(self):
@@ -149,7 +163,7 @@ class Place:
                 self.gate.kill()
             for engine in self.engines.values():
                 engine.stop()
-            proc.output(["rm", "-rf", self.folder, self.helper])
+            proc.output(["rm", "-rf", self.folder, self.helper, self.tools])
 
 
 def there(case):
