@@ -85,6 +85,7 @@ class Oracle:
         self.host, self.config = baseline["HostConfig"], baseline["Config"]
         self.images, self.root, self.volume = images, str(root), volume
         self.image_env = {one.partition("=")[0] for one in self.config["Env"]}
+        self.own_networks = {}  # names by id: the gate sends a caller's own by id, and judges names
 
     # --- the engine's side ---
 
@@ -157,7 +158,7 @@ class Oracle:
         host, out = doc["HostConfig"], set()
         mode = host["NetworkMode"]
         mode = "container" if mode.startswith("container:") else \
-            "default" if mode in ("", "bridge", "default") else mode
+            "default" if mode in ("", "bridge", "default") else self.own_networks.get(mode, mode)
         out.add(("network", mode))
         for name, point in (doc["NetworkSettings"]["Networks"] or {}).items():
             name = "default" if name in ("bridge", "default") else name
